@@ -39,7 +39,9 @@ WRONG = {
     ),
     "takes the upper median": edited("aggregation.py", "(len(sorted(values)) - 1) // 2", "len(sorted(values)) // 2"),
     "accepts repeated events": edited("validation.py", 'if event["id"] in ids:', "if False:"),
-    "accepts days that do not exist": edited("validation.py", "except ValueError:\n        return False", "except ValueError:\n        return True"),
+    "accepts days that do not exist": edited(
+        "validation.py", "except ValueError:\n        return False", "except ValueError:\n        return True"
+    ),
     "keeps the first of two customers": edited("catalogue.py", "found[-1]", "found[0]"),
     "ends sessions early": edited("sessions.py", "<= GAP", "< GAP - 60"),
     "leaves the order to the input": edited("records.py", "(entry[0], entry[1])", "entry[1]"),
@@ -59,7 +61,9 @@ async def test_the_seed_is_right_and_a_program_in_one_pass_is_several_times_fast
     task = find_task(TASK)
     assert task.evaluator
     reference = (task.evaluator.parent / "reference.py").read_text()
-    main = reference + '\n\nif __name__ == "__main__":\n    import sys\n\n    sys.stdout.write(report(sys.stdin.read()))\n'
+    main = (
+        reference + '\n\nif __name__ == "__main__":\n    import sys\n\n    sys.stdout.write(report(sys.stdin.read()))\n'
+    )
     slow, fast = await judged(split="train"), await judged(files={MAIN: main.encode()}, split="train")
     assert slow.ok
     assert fast.ok
@@ -68,6 +72,8 @@ async def test_the_seed_is_right_and_a_program_in_one_pass_is_several_times_fast
 
 @pytest.mark.slow
 async def test_time_asleep_counts(judged: Judged) -> None:
-    evaluation = await judged(files=edited("__main__.py", "import sys\n", "import sys, time\ntime.sleep(3)\n"), split="lite")
+    evaluation = await judged(
+        files=edited("__main__.py", "import sys\n", "import sys, time\ntime.sleep(3)\n"), split="lite"
+    )
     assert evaluation.ok
     assert evaluation.metrics["seconds"] > 2

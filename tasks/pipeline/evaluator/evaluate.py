@@ -1,4 +1,4 @@
-"""Evaluates the reports of shops: right for shops nobody has seen, then seconds and memory, each time in a new session."""
+"""Evaluates the reports of shops: are they right, then seconds and memory, each time in a new session."""
 
 import random
 import statistics
@@ -56,7 +56,7 @@ def measure(program, sizes: tuple[int, int, int, int], drawn: int) -> Case:
             done = life.run(COMMAND, stdin=text.encode())
             compare(done, text)
             waited = life.cost.waited - waited
-        # what other programs kept it waiting for is not its own; all else of the wall clock is, as children can hide CPU
+        # waiting for other programs is not its own; all else of the wall clock is, as children can hide CPU
         seconds.append(max(done.cpu, done.wall - waited))
         peaks.append(done.memory / 1e6)
     took, peak = statistics.median(seconds), statistics.median(peaks)

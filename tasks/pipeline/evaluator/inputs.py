@@ -6,7 +6,10 @@ from datetime import datetime, timedelta
 REGIONS = ["north", "south", "east", "west", "islands"]
 PLANS = ["basic", "plus", "family", "trial"]
 CATEGORIES = ["food", "tools", "books", "garden", "toys", "music"]
-WORDS = "amber birch cedar delta ember fjord grove haven inlet jetty knoll larch maple north ocean pearl".split()
+WORDS = [
+    "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven",
+    "inlet", "jetty", "knoll", "larch", "maple", "ocean", "pearl",
+]  # fmt: skip
 
 
 def shop(events: int, customers: int, products: int, hours: int, faults: float, rng: random.Random) -> str:
@@ -22,7 +25,9 @@ def shop(events: int, customers: int, products: int, hours: int, faults: float, 
         lines.append(rng.choice([people[0], f"{people[0]}|only a name", f"{people[0]}|a|b|c|d"]))
     lines.append("[products]")
     for key in goods:
-        lines.append(f"{key} | {rng.choice(WORDS)} {rng.choice(WORDS)} | {rng.choice(CATEGORIES)} | {rng.randint(5, 40_000)}")
+        lines.append(
+            f"{key} | {rng.choice(WORDS)} {rng.choice(WORDS)} | {rng.choice(CATEGORIES)} | {rng.randint(5, 40_000)}"
+        )
     if rng.random() < faults:
         lines.append(f"{rng.choice(goods)}|{rng.choice(WORDS)}|{rng.choice(CATEGORIES)}|{rng.randint(5, 40_000)}")
     lines += ["", "[events]"]
@@ -62,7 +67,9 @@ def spoil(fields: list[str], number: int, rng: random.Random) -> None:
     elif fault == 1:
         fields.append("more")
     elif fault == 2:
-        fields[1] = rng.choice(["2026-02-30T10:00:00", "2026-3-1T9:00:00", "2026-03-01 09:00:00", "2026-03-01T24:00:00", "now", ""])
+        fields[1] = rng.choice(
+            ["2026-02-30T10:00:00", "2026-3-1T9:00:00", "2026-03-01 09:00:00", "2026-03-01T24:00:00", "now", ""]
+        )
     elif fault == 3:
         fields[3] = rng.choice(["Buy", "look", "", "buy buy"])
     elif fault == 4:

@@ -12,13 +12,17 @@ from evogit import Case, Invalid
 LIMIT_S = 4.0
 """The time for one formula; one that is not solved counts twice as much (PAR-2)."""
 ALL = "all_parts.cc"
-COMPILE = ["sh", "-c", f"for f in *.cpp; do echo \"#include \\\"$f\\\"\"; done > {ALL} && g++ -std=c++17 -O2 -o solver {ALL}"]
+COMPILE = [
+    "sh",
+    "-c",
+    f'for f in *.cpp; do echo "#include \\"$f\\""; done > {ALL} && g++ -std=c++17 -O2 -o solver {ALL}',
+]
 """All parts are compiled as one, which takes a third of the time that they take one by one."""
 COMPILE_S = 40.0
 PROOF = "answer.proof"
 SOLVE = ["sh", "-c", f"ulimit -t {LIMIT_S + 1:.0f}; exec ./solver {PROOF}"]
-"""The limit is one of CPU, so that a solver is not to blame for a machine on which other programs run; the kernel counts it
-in ticks, therefore a second more, and what is counted exactly decides."""
+"""The limit is one of CPU, so that a solver is not to blame for a busy machine. The kernel counts
+ticks, hence a second more; what is counted exactly decides."""
 OUT_OF_TIME = (signal.SIGKILL, signal.SIGXCPU)
 PATIENCE_S = 5 * LIMIT_S
 """Wall clock that a formula may take."""

@@ -1,4 +1,4 @@
-"""Families of formulas: each function draws one from a generator; whether it has a solution is for solvers to find out."""
+"""Families of formulas: each function draws one; whether it has a solution is for solvers to find out."""
 
 import itertools
 import random
