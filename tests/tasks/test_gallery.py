@@ -35,11 +35,7 @@ def test_the_gallery_has_the_shipped_tasks() -> None:
     assert set(gallery()) >= SHIPPED
 
 
-def scores_repeat(name: str) -> bool:
-    return find_task(name).measures in ("", "none")
-
-
-@pytest.mark.parametrize("name", filter(scores_repeat, gallery()))
+@pytest.mark.parametrize("name", [name for name in gallery() if find_task(name).measures in ("", "none")])
 @pytest.mark.slow
 async def test_the_seed_has_the_declared_baseline(name: str) -> None:
     task = find_task(name)

@@ -73,7 +73,7 @@ async def test_the_seed_is_right_and_a_program_in_one_pass_is_several_times_fast
 @pytest.mark.slow
 async def test_time_asleep_counts(judged: Judged) -> None:
     evaluation = await judged(
-        files=edited("__main__.py", "import sys\n", "import sys, time\ntime.sleep(3)\n"), split="lite"
+        files=edited("__main__.py", "import sys\n", "import sys, time\ntime.sleep(0.3)\n"), split="lite"
     )
     assert evaluation.ok
-    assert evaluation.metrics["seconds"] > 2
+    assert evaluation.metrics["seconds"] > 0.3
