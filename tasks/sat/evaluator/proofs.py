@@ -1,6 +1,6 @@
 """Whether models and proofs are right: models by looking at each clause, proofs by a checker that is compiled here."""
 
-import subprocess
+import os
 import tempfile
 from array import array
 from collections.abc import Iterator
@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from formulas import Formula
+
+from evogit.subprocesses import TooLongError, run_child
 
 MAX_CHECK_S = 20.0
 MAX_PROOF_VARIABLES = 1_000_000
@@ -53,11 +55,11 @@ class Checker:
             request.extend((*clause, 0))
         request.extend(steps)
         try:
-            done = subprocess.run(
-                [self._program], input=request.tobytes(), capture_output=True, timeout=MAX_CHECK_S, check=True
-            )
-        except subprocess.TimeoutExpired:
+            done = run_child([str(self._program)], seconds=MAX_CHECK_S, env={}, stdin=request.tobytes())
+        except TooLongError:
             raise UncheckedError(f"checking the proof took more than {MAX_CHECK_S:g} s") from None
+        if done.returncode:
+            raise RuntimeError(f"the checker ended with {done.returncode}: {done.stderr.decode(errors='replace')}")
         verdict, _, line = done.stdout.decode().strip().partition(" ")
         if verdict == "WRONG":
             raise WrongProofError(f"clause {line} of the proof does not follow from those before it")
@@ -98,5 +100,8 @@ def compiled_checker() -> Iterator[Checker]:
     with tempfile.TemporaryDirectory(prefix="evogit-sat-") as folder:
         program = Path(folder) / "checker"
         source = Path(__file__).with_name("checker.cpp")
-        subprocess.run(["g++", "-std=c++17", "-O2", "-o", program, source], check=True, timeout=120)
+        command = ["g++", "-std=c++17", "-O2", "-o", str(program), str(source)]
+        built = run_child(command, seconds=120, env={"PATH": os.environ["PATH"], "TMPDIR": folder})
+        if built.returncode:
+            raise RuntimeError(f"the checker does not compile:\n{built.stderr.decode(errors='replace')}")
         yield Checker(program)
