@@ -20,6 +20,8 @@ SHIPPED = {
     "circle_packing",
     "meta_bin_packing",
     "online_bin_packing",
+    "pipeline",
+    "sat",
     "speedup",
     "symbolic_regression",
     "taskboard",
@@ -33,7 +35,7 @@ def test_the_gallery_has_the_shipped_tasks() -> None:
     assert set(gallery()) >= SHIPPED
 
 
-@pytest.mark.parametrize("name", gallery())
+@pytest.mark.parametrize("name", [name for name in gallery() if find_task(name).measures in ("", "none")])
 @pytest.mark.slow
 async def test_the_seed_has_the_declared_baseline(name: str) -> None:
     task = find_task(name)
@@ -50,7 +52,7 @@ async def test_the_seed_has_the_declared_baseline(name: str) -> None:
 @pytest.mark.parametrize("name", gallery())
 def test_a_seed_needs_nothing_but_the_standard_library_and_has_no_docstrings_to_waste_edits_on(name: str) -> None:
     files = {path: file for path, file in find_task(name).seed_files().items() if path.endswith(".py")}
-    known = sys.stdlib_module_names | {path.removesuffix(".py") for path in files}
+    known = sys.stdlib_module_names | {path.partition("/")[0].removesuffix(".py") for path in files}
     for path, (data, _) in files.items():
         nodes = list(ast.walk(ast.parse(data)))
         imported = {
