@@ -18,6 +18,8 @@ WAYS = ("Sort the", "Forget distant", "Move few", "Swap pairs of", "Shake all", 
 CALLS, REPEATED = 30, {12: 3, 18: 5, 25: 7}
 """Calls of the run, and those that repeat an earlier one's idea; the last of them says why it is different."""
 
+PLAIN = ("--selector", "frugal:tactics=no,merge=no")  # every move is a call that makes a change
+
 pytestmark = pytest.mark.slow
 
 
@@ -46,7 +48,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_keeps_its_ideas_and_each_brief_names_all_families(cli: Cli, task: Path, tmp_path: Path) -> None:
     agent = f"editor@script:{task.parent / 'model.md'}"
-    run = cli("-C", tmp_path / "r", "run", task, "--agent", agent, "--proposals", str(CALLS), "--yes", "--json")
+    run = cli("-C", tmp_path / "r", "run", task, "--agent", agent, "--proposals", str(CALLS), *PLAIN, "--yes", "--json")
     assert run.code == 0, run.err
     at = ("-C", tmp_path / "r")
     told: dict[str, Any] = cli(*at, "ideas", "--json").json

@@ -18,7 +18,7 @@ from evogit.review.json_records import SCHEMA, idea_counts, tried
 @with_run
 @with_terminal
 def ideas(place: Place, terminal: Terminal) -> None:
-    """List the ideas of a run's models, by family, those that gained most first.
+    """List the ideas of a run's models, by family, the best scores first.
 
     Each line: family, score and gain of the best try, how often it was tried (and how often again without a reason why
     it would be different), agent, candidate, title. Steps of mutators are not ideas; changes of numbers alone are one.

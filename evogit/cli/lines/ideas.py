@@ -13,13 +13,13 @@ from evogit.history.ideas import Idea, by_family, ideas
 
 
 def idea_lines(view: View, *, reasons: bool = False) -> list[Text]:
-    """Return a row for each idea, by family, those that gained most first; with `reasons` a line below each."""
+    """Return a row for each idea, by family, the best scores first; with `reasons` a line below each."""
 
-    def gained(idea: Idea) -> float:
-        return -math.inf if idea.gain is None else idea.gain
+    def worse(idea: Idea) -> float:
+        return math.inf if idea.score is None else -view.history.metric.sign * idea.score
 
-    groups = sorted(by_family(ideas(view.history)).values(), key=lambda group: -max(map(gained, group)))
-    ordered = [idea for group in groups for idea in sorted(group, key=lambda idea: -gained(idea))]
+    groups = sorted(by_family(ideas(view.history)).values(), key=lambda group: min(map(worse, group)))
+    ordered = [idea for group in groups for idea in sorted(group, key=worse)]
     heads = ("family", view.history.metric.name, "gain", "tries", "agent", "candidate", "idea")
     head, *rows = table((_row(view, idea) for idea in ordered), "lrrrlll", heads)
     lines = [head] if rows else []
