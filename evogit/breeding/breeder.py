@@ -321,7 +321,15 @@ class Breeder:
     def _brief(self, move: Move, number: int, account: Account | None) -> Brief:
         parent = self._history.phylogeny[move.parents[0]]
         donor = self._history.phylogeny[move.donor] if move.donor else None
-        return self.brief(parent, donor, number=number, account=account, boldness=move.boldness, tactic=move.tactic)
+        return self.brief(
+            parent,
+            donor,
+            number=number,
+            account=account,
+            boldness=move.boldness,
+            tactic=move.tactic,
+            afresh=move.afresh,
+        )
 
     def brief(
         self,
@@ -332,6 +340,7 @@ class Breeder:
         account: Account | None = None,
         boldness: float = 1.0,
         tactic: str = "",
+        afresh: bool = False,
         conflicts: Mapping[str, int] | None = None,
     ) -> Brief:
         """What an agent is told before it changes `parent`, or settles `conflicts` in its files."""
@@ -341,7 +350,7 @@ class Breeder:
             files=self._editable_files(parent.tree),
             donor=donor,
             donor_files=self._editable_files(donor.tree) if donor else {},
-            background=lambda: self._background(parent, donor, number, tactic),
+            background=lambda: self._background(parent, donor, number, tactic, afresh=afresh),
             move=number,
             account=account,
             boldness=boldness,
@@ -350,12 +359,14 @@ class Breeder:
             conflicts=conflicts or {},
         )
 
-    def _background(self, parent: Candidate, donor: Candidate | None, number: int, tactic: str) -> Background:
+    def _background(
+        self, parent: Candidate, donor: Candidate | None, number: int, tactic: str, *, afresh: bool
+    ) -> Background:
         known = number - self._deterministic_agents if self._deterministic_agents else None
         background = self._backgrounds.of(parent, donor, known, self._claims.plans())
         kept = (lesson for _, lesson in self._kept_lessons())
         lessons = offered(kept, self._history, self._task.purpose, background.sizes)
-        if parent.commit == self._history.origin != self._history.best:  # afresh: from the goal and the seed alone
+        if afresh:  # from the goal and the seed alone
             siblings = tuple(replace(each, diff="") for each in background.siblings)
             background = replace(background, best=None, best_files={}, lead=None, siblings=siblings)
         return replace(background, lessons=lessons, tactic=self._history.tactics[tactic].text if tactic else "")

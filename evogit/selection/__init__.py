@@ -20,8 +20,8 @@ class Move(Struct, frozen=True, kw_only=True):
     parent to the first parent, conflicts resolved likewise. With `rebase` a mutation is put on the best candidate, the
     latest of equals, if that descends from the parent by then; one that makes what is there already is put on the first
     of its `spares` on which it makes something new. With `advise` the agent makes nothing, and says what to try now
-    that nothing helps; `tactic` is the entry of such advice that the agent is given. A `change`, path to content, is
-    made under its `title` without asking an agent.
+    that nothing helps; `tactic` is the entry of such advice that the agent is given; `afresh` it sees no better code.
+    A `change`, path to content, is made under its `title` without asking an agent.
     """
 
     operator: Literal["mutation", "merge", "graft"]
@@ -34,6 +34,7 @@ class Move(Struct, frozen=True, kw_only=True):
     spares: tuple[str, ...] = ()
     advise: bool = False
     tactic: str = ""
+    afresh: bool = False
     change: Mapping[str, bytes] = {}
     title: str = ""
 

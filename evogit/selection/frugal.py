@@ -76,10 +76,19 @@ class Frugal:
         tactic = plateau.in_force
         beginning = "best" if tactic else plateau.beginning(rng)
         parent = favoured(history, rng) or self._parent(history, best, beginning, rng)
-        spares = () if beginning == "afresh" else tuple(self._spares(history, best))
+        afresh = beginning == "afresh" and parent == history.origin != best
+        spares = () if afresh else tuple(self._spares(history, best))
         rebase = parent in (best, history.latest_best)
         shown = donor(history, self._others(history, best), rng) if rebase and self._options.donors else None
-        return Move(operator="mutation", parents=(parent,), donor=shown, tactic=tactic, rebase=rebase, spares=spares)
+        return Move(
+            operator="mutation",
+            parents=(parent,),
+            donor=shown,
+            tactic=tactic,
+            rebase=rebase,
+            spares=spares,
+            afresh=afresh,
+        )
 
     def crossing(self, history: History, agent: str, rng: random.Random) -> Move | None:
         """Return a merge without a model's help that is worthwhile while an agent goes on with its session."""

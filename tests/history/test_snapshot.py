@@ -49,9 +49,13 @@ def commit(number: int) -> str:
     return f"{number:040x}"
 
 
-def started(judged: str = "outside", repeats: int = 0, *, paired: bool = False) -> RunStarted:
+def started(judged: str = "outside", repeats: int = 0, *, paired: bool = False, reviewer: str = "") -> RunStarted:
     metric = Metric(name="m", direction="minimize", primary=True, baseline=1.5)
-    settings: Any = {"population": [{"kind": "mutator", "count": 2}], "selector": "elitist"}
+    settings: Any = {
+        "population": [{"kind": "mutator", "count": 2}],
+        "selector": "elitist",
+        **({"reviewer": reviewer} if reviewer else {}),
+    }
     known = {"metrics": (metric,), "agents": ("a1", "a2"), "settings": settings, **ABOUT}
     return run_started(judged=judged, repeats=repeats, paired=paired, **known)
 
@@ -152,7 +156,7 @@ def happening(known: int) -> st.SearchStrategy[Event]:
 def runs(draw: st.DrawFn) -> list[Event]:
     """Runs of all kinds: exact, noisy, measured side by side and judged by pairs."""
     kinds = [started(), started(repeats=2), started(repeats=2, paired=True), started(judged="pairs")]
-    kinds += [started(settings={"reviewer": "x"}), started(repeats=2, settings={"reviewer": "x"})]
+    kinds += [started(reviewer="x"), started(repeats=2, reviewer="x")]
     first = draw(st.sampled_from(kinds))
     events: list[Event] = [first, proposed(0, ()), evaluated(0, 3.0)]
     for number in range(1, draw(st.integers(1, 9))):

@@ -77,10 +77,12 @@ def test_all_are_found_in_the_order_of_their_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("given", "found"), [("3, GPU-8a1b", ["3", "GPU-8a1b"]), ("", []), ("-1", [])])
-def test_a_scheduler_gives_some(monkeypatch: pytest.MonkeyPatch, given: str, found: list[str]) -> None:
+def test_a_scheduler_gives_some(
+    monkeypatch: pytest.MonkeyPatch, tiny: Callable[..., Task], given: str, found: list[str]
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
     assert [each.id for each in gpus()] == found
-    assert _environment()["CUDA_VISIBLE_DEVICES"] == given, "containers are made by evaluator processes"
+    assert _environment(tiny())["CUDA_VISIBLE_DEVICES"] == given, "containers are made by evaluator processes"
 
 
 def test_the_kind_of_machine_names_models_and_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
