@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from msgspec.structs import replace
 from rich.text import Text
 
 from evogit.cli.confirming import asks, confirm
@@ -14,9 +15,10 @@ from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, reason_option, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.core import Decision, UsageError
+from evogit.history.carriers import CarriedCode, Carriers
 from evogit.repository import clean
 from evogit.review import decide, effect, resolve
-from evogit.review.decisions import changes_record, decision_record, told_record
+from evogit.review.decisions import carrier_words, changes_record, decision_record, told_record
 from evogit.review.landing import follow_undo
 
 why = click.option("-m", "--reason", metavar="WHY", required=True, help="Why; it is kept with the decision.")
@@ -36,13 +38,27 @@ def promote(place: Place, terminal: Terminal, rev: str, reason: str, yes: bool, 
 @click.command()
 @click.argument("rev", type=REVISION)
 @click.option("--all", "subtree", is_flag=True, help="Also everything that was or will be bred from it.")
+@click.option("--carriers", is_flag=True, help="Also all that copied code of its step; later copies are refused.")
 @why
 @asks
 @with_run
 @with_terminal
-def prune(place: Place, terminal: Terminal, rev: str, subtree: bool, reason: str, yes: bool, dry_run: bool) -> None:
-    """Let nothing be bred from REV any more. Nothing is deleted."""
-    _act(place, terminal, _decision(place, "prune", rev, reason, subtree), yes, dry_run)
+def prune(
+    place: Place, terminal: Terminal, rev: str, subtree: bool, carriers: bool, reason: str, yes: bool, dry_run: bool
+) -> None:
+    """Let nothing be bred from REV any more. Nothing is deleted.
+
+    Candidates carry its code if they have a definition that its step added or changed, or three lines of it in a row,
+    and descend from it or were shown it.
+    """
+    decision = _decision(place, "prune", rev, reason, subtree)
+    if not subtree and not carriers:
+        _act(place, terminal, decision, yes, dry_run)
+        return
+    found = CarriedCode(place.repository, place.history).of(decision.candidates[0])
+    if carriers:
+        decision = replace(decision, carriers=found.copies)
+    _act(place, terminal, decision, yes, dry_run, found)
 
 
 @click.command()
@@ -102,11 +118,15 @@ def _decision(place: Place, kind: Any, rev: str, reason: str, subtree: bool = Fa
     return Decision(kind=kind, by=by, reason=clean(reason), candidates=(commit,), subtree=subtree)
 
 
-def _act(place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_run: bool) -> None:
+def _act(
+    place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_run: bool, found: Carriers | None = None
+) -> None:
     """Show the plan, ask, decide, and say how to take it back."""
     view, change = View.of(place.history, terminal), effect(place.history, decision)
     for line in plan_lines(view, decision, change):
         terminal.note(line)
+    for words in carrier_words(place.history, decision, found) if found else ():
+        terminal.note(f"  {words}")
     if dry_run:
         if terminal.json:
             terminal.data({**told_record(decision), **changes_record(change)})
