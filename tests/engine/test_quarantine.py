@@ -25,6 +25,9 @@ def cheat(points, answers):
     table = dict(zip(points, answers))
     guessed = [table.get(point, 0.0) for point in points]
     return sorted(guessed, key=lambda guess: abs(guess))
+
+
+assert cheat([], []) == []
 """
 
 
