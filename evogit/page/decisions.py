@@ -9,16 +9,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, cast
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evogit.core import Candidate, Compared, Decision, Entry, NotFoundError, RefusedError, UsageError
 from evogit.history import History
-from evogit.history.carriers import CarriedCode
 from evogit.history.standing import places
 from evogit.page.payload import FollowedRun, Record
 from evogit.repository import clean
 from evogit.review.crossing import cross, propose_crossed
-from evogit.review.decisions import carrier_words, consequences, decide, effect
+from evogit.review.decisions import consequences, decide, effect, follow_code
 from evogit.review.judging import say
 from evogit.review.landing import follow_undo, prepare
 from evogit.text import number
@@ -103,12 +101,8 @@ def _act(run: FollowedRun, asked: Mapping[str, Any]) -> Act:
         subtree = kind == "prune" and asked.get("subtree") is True
         decision = _decision(run, kind, asked, candidates=(candidate.commit,), subtree=subtree)
         carriers = kind == "prune" and asked.get("carriers") is True
-        if not subtree and not carriers:
-            return _deciding(run, decision, _told(run.history, candidate))
-        found = CarriedCode(run.repository, run.history).of(candidate.commit)
-        if carriers:
-            decision = replace(decision, carriers=found.copies)
-        return _deciding(run, decision, _told(run.history, candidate), carrier_words(run.history, decision, found))
+        decision, remarks = follow_code(run.repository, run.history, decision, carriers=carriers)
+        return _deciding(run, decision, _told(run.history, candidate), remarks)
     if kind == "guide":
         return _deciding(run, _decision(run, kind, asked), "all agents")
     if kind == "undo":
@@ -149,9 +143,9 @@ def _decision(run: FollowedRun, kind: Any, asked: Mapping[str, Any], **rest: Any
     return Decision(kind=kind, by=run.repository.user, reason=_reason(asked), **rest)
 
 
-def _deciding(run: FollowedRun, decision: Decision, about: str, more: Iterable[str] = ()) -> Act:
+def _deciding(run: FollowedRun, decision: Decision, about: str, remarks: Iterable[str] = ()) -> Act:
     change = effect(run.history, decision)
-    words = [f"{decision.kind} {about}", *consequences(run.history, decision, change), *more]
+    words = [f"{decision.kind} {about}", *consequences(run.history, decision, change), *remarks]
     return Act(words, lambda: decide(run.run, decision))
 
 

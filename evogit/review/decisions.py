@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.core import Decision, Entry, RefusedError
 from evogit.history import History
-from evogit.history.carriers import Carriers
+from evogit.history.carriers import CarriedCode, Carriers
 from evogit.history.context import StoredRun
 from evogit.history.standing import places
 from evogit.history.state import standing
+from evogit.repository import Repository
 from evogit.review.json_records import SCHEMA, Record
 from evogit.review.runs import agents
 
@@ -80,8 +82,19 @@ MAX_NAMED = 5
 """Candidates that a plan names, of those that have pruned code by themselves."""
 
 
-def carrier_words(history: History, decision: Decision, found: Carriers) -> Iterator[str]:
-    """What a `prune` means for candidates with the code of the pruned one, a sentence each."""
+def follow_code(
+    repository: Repository, history: History, decision: Decision, *, carriers: bool
+) -> tuple[Decision, list[str]]:
+    """Return a `prune`, with `carriers` those of the code, and what it means for these, a sentence each."""
+    if not decision.subtree and not carriers:
+        return decision, []
+    found = CarriedCode(repository, history).of(decision.candidates[0])
+    if carriers:
+        decision = replace(decision, carriers=found.copies)
+    return decision, [*_carrier_words(history, decision, found)]
+
+
+def _carrier_words(history: History, decision: Decision, found: Carriers) -> Iterator[str]:
     after = history.after(decision)
     if decision.carriers is not None:
         yield "what copies its code later is refused"

@@ -306,18 +306,15 @@ def _unnamed(statements: Sequence[_Statement], names: frozenset[str], is_named: 
     Python; nor is the first statement, which may have the file's head.
     """
     words = [frozenset(re.findall(r"\w+", each.text)) for each in statements]
-    dead = set[int]()
-    for _ in statements:
-        more = {
-            number
-            for number, each in enumerate(statements)
-            if number and number not in dead and each.name in names and _is_idle(each)
-            if not any(each.name in words[other] for other in range(len(words)) if other not in {number, *dead})
-            if not is_named(each.name)
-        }
-        if not more:
-            break
-        dead |= more
+    open_ones = [number for number, each in enumerate(statements) if number and each.name in names and _is_idle(each)]
+    dead, before = set[int](), -1
+    while before < len(dead):
+        before = len(dead)
+        alive = [number for number in range(len(statements)) if number not in dead]
+        for number in {*open_ones} - dead:
+            name = statements[number].name
+            if not any(name in words[other] for other in alive if other != number) and not is_named(name):
+                dead.add(number)
     return dead
 
 

@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from evogit.agents import Brief, Proposal
 from evogit.config import Task
@@ -15,7 +14,7 @@ from evogit.history.carriers import CarriedCode
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.review import decide
-from evogit.review.decisions import carrier_words
+from evogit.review.decisions import follow_code
 from evogit.run import Run, Settings
 from evogit.testing import Asked, InMemoryBackend, RecordedRun, ScriptedAgent
 
@@ -89,11 +88,10 @@ async def test_pruned_code_leaves_all_parents_and_the_best_and_comes_back_by_one
     assert any(history.phylogeny[each].operator == "merge" for each in carriers(run) - below)
 
     prune = Decision(kind="prune", by="Ada", reason="looks answers up", candidates=(author,), subtree=True)
-    found = CarriedCode(run.repository, history).of(author)
     assert history.after(prune).best in carriers(run)
-    plan = " ".join(carrier_words(history, prune, found))
+    plan = " ".join(follow_code(run.repository, history, prune, carriers=False)[1])
     assert f"{len(carriers(run) - below)} other candidates carry its code, the best among them" in plan
-    decide(run, replace(prune, carriers=found.copies))
+    decide(run, follow_code(run.repository, history, prune, carriers=True)[0])
     assert carriers(run) <= history.pruned
     assert {history.best, *history.living()}.isdisjoint(carriers(run))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
-from msgspec.structs import replace
 from rich.text import Text
 
 from evogit.cli.confirming import asks, confirm
@@ -15,10 +15,9 @@ from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, reason_option, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.core import Decision, UsageError
-from evogit.history.carriers import CarriedCode, Carriers
 from evogit.repository import clean
 from evogit.review import decide, effect, resolve
-from evogit.review.decisions import carrier_words, changes_record, decision_record, told_record
+from evogit.review.decisions import changes_record, decision_record, follow_code, told_record
 from evogit.review.landing import follow_undo
 
 why = click.option("-m", "--reason", metavar="WHY", required=True, help="Why; it is kept with the decision.")
@@ -32,7 +31,7 @@ why = click.option("-m", "--reason", metavar="WHY", required=True, help="Why; it
 @with_terminal
 def promote(place: Place, terminal: Terminal, rev: str, reason: str, yes: bool, dry_run: bool) -> None:
     """Favour REV as a parent. The population never collapses to one candidate."""
-    _act(place, terminal, _decision(place, "promote", rev, reason), yes, dry_run)
+    _act(place, terminal, _decision(place, "promote", rev, reason), (), yes, dry_run)
 
 
 @click.command()
@@ -52,13 +51,7 @@ def prune(
     and descend from it or were shown it.
     """
     decision = _decision(place, "prune", rev, reason, subtree)
-    if not subtree and not carriers:
-        _act(place, terminal, decision, yes, dry_run)
-        return
-    found = CarriedCode(place.repository, place.history).of(decision.candidates[0])
-    if carriers:
-        decision = replace(decision, carriers=found.copies)
-    _act(place, terminal, decision, yes, dry_run, found)
+    _act(place, terminal, *follow_code(place.repository, place.history, decision, carriers=carriers), yes, dry_run)
 
 
 @click.command()
@@ -69,7 +62,7 @@ def prune(
 @with_terminal
 def note(place: Place, terminal: Terminal, rev: str, reason: str, yes: bool, dry_run: bool) -> None:
     """Say something about REV, for people: `show` and the page tell it, and it changes nothing."""
-    _act(place, terminal, _decision(place, "note", rev, reason), yes, dry_run)
+    _act(place, terminal, _decision(place, "note", rev, reason), (), yes, dry_run)
 
 
 @click.command()
@@ -81,7 +74,7 @@ def guide(place: Place, terminal: Terminal, text: str | None, yes: bool, dry_run
     """Say TEXT to all agents, in every later brief. Several add up; without TEXT: what is in force."""
     if text is not None:
         act = Decision(kind="guide", by=place.repository.user, reason=clean(text))
-        _act(place, terminal, act, yes, dry_run)
+        _act(place, terminal, act, (), yes, dry_run)
         return
     said = [entry for entry in place.history.in_force() if getattr(entry.event, "kind", "") == "guide"]
     if terminal.json:
@@ -105,7 +98,7 @@ def undo(place: Place, terminal: Terminal, decision: str | None, reason: str, ye
     """
     found = decision_to_undo(place.history, decision)
     act = Decision(kind="undo", by=place.repository.user, reason=clean(reason), undoes=found.id)
-    _act(place, terminal, act, yes, dry_run)
+    _act(place, terminal, act, (), yes, dry_run)
     if not dry_run and (followed := follow_undo(place.repository, place.history, found.id)):
         terminal.note(followed)
 
@@ -119,14 +112,14 @@ def _decision(place: Place, kind: Any, rev: str, reason: str, subtree: bool = Fa
 
 
 def _act(
-    place: Place, terminal: Terminal, decision: Decision, yes: bool, dry_run: bool, found: Carriers | None = None
+    place: Place, terminal: Terminal, decision: Decision, remarks: Iterable[str], yes: bool, dry_run: bool
 ) -> None:
     """Show the plan, ask, decide, and say how to take it back."""
     view, change = View.of(place.history, terminal), effect(place.history, decision)
     for line in plan_lines(view, decision, change):
         terminal.note(line)
-    for words in carrier_words(place.history, decision, found) if found else ():
-        terminal.note(f"  {words}")
+    for remark in remarks:
+        terminal.note(f"  {remark}")
     if dry_run:
         if terminal.json:
             terminal.data({**told_record(decision), **changes_record(change)})
