@@ -681,6 +681,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     `stop`: the engines at work are asked to stop.
     `land`: `branch` (a whole ref) was made to point to `commit`, which brings the candidate onto a target branch.
     `refuse`: no person's; it is how the history holds a refusal by the reviewer, so that people can take it back.
+    `carriers` are candidates that a `prune` prunes too, as they have the code that its candidate brought; later copies
+    of that are refused. None: the code is not followed.
     """
 
     event: Literal["decision"] = "decision"
@@ -689,6 +691,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     reason: str = ""
     candidates: tuple[Id, ...] = ()
     subtree: bool = False
+    carriers: tuple[Id, ...] | None = None
     undoes: Id = ""
     branch: str = ""
     commit: Id = ""

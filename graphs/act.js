@@ -26,7 +26,7 @@ export class Actions {
 
   // Ask the server what a decision would change, show it, and make it if the person wants.
   async begin(decision) {
-    this.decision = { subtree: false, reason: "", ...decision };
+    this.decision = { subtree: false, carriers: false, reason: "", ...decision };
     this.reason = el("textarea", { rows: "3", maxlength: "2000", autofocus: true, "aria-label": decision.kind === "guide" ? "What agents are told" : "Why", placeholder: decision.kind === "guide" ? "What agents are told from now on" : "Why (required); it is kept with the decision" });
     this.reason.addEventListener("input", () => (this.error.textContent = ""));
     this.words = el("div", { class: "plan" });
@@ -57,7 +57,13 @@ export class Actions {
 
   choices() {
     const { kind } = this.decision;
-    if (kind === "prune") return this.option("subtree", "also everything that was or will be bred from it");
+    if (kind === "prune")
+      return el(
+        "div",
+        {},
+        this.option("subtree", "also everything that was or will be bred from it"),
+        this.option("carriers", "also all that copied its code; later copies are refused"),
+      );
     if (kind !== "judge") return null;
     const name = (verdict, text) =>
       el("label", {}, el("input", { type: "radio", name: "verdict", value: verdict, onchange: () => this.choose({ verdict }) }), ` ${text}`);

@@ -250,7 +250,7 @@ function decided(decisions, on, acting) {
   const rows = decisions.decisions ?? [];
   if (!rows.length) return null;
   const undo = (each) => (acting && each.in_force && each.kind !== "stop" ? button("Undo", () => on.act("undo", each.decision), { class: "link" }) : each.in_force ? "" : "undone");
-  const what = (each) => [each.kind, ...(each.candidates ?? []).map((commit) => commit.slice(0, 7)), each.subtree ? "and all below" : ""].join(" ");
+  const what = (each) => [each.kind, ...(each.candidates ?? []).map((commit) => commit.slice(0, 7)), each.subtree ? "and all below" : "", each.carriers ? "and all that carry its code" : ""].join(" ");
   const cells = (each) => [new Date(each.time * 1000).toLocaleString(), firstLine(each.by), what(each), firstLine(each.reason), undo(each)];
   return card("Decisions", grid(["when", "by", "decision", "why", ""], rows.map(cells), "lllll"), "wide");
 }

@@ -280,7 +280,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     `reason` is what its author says for it, a paragraph; empty where they say nothing.
     `modes` are Git's modes of new files where they are not plain, such as those of renamed programs. `used_donor` says
     that code of the donor went in, which makes it the second parent of the child; `shown` are ids of the candidates of
-    which the agent saw code or a diff, beside the parent and its ancestors.
+    which the agent saw code or a diff, beside the parent and its ancestors; None stands for all that its brief gave it.
     `family` is a short key of the approach that its author gives and uses again, `differs` why an idea that was tried
     before is different this time. `strategy` names how the change was made; several ways are joined by `+`. `model`
     names the model that wrote the change; `evidence` are files that show how it came about, and may grow until the
@@ -295,7 +295,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     strategy: str = ""
     modes: Mapping[str, int] = field(default_factory=dict)
     used_donor: bool = False
-    shown: tuple[str, ...] = ()
+    shown: tuple[str, ...] | None = None
     model: str = ""
     evidence: FileContents = field(default_factory=dict)
 

@@ -23,6 +23,7 @@ from evogit.config import Task
 from evogit.core import Candidate, Measured, Operator, UsageError
 from evogit.credentials import tokens
 from evogit.history import History
+from evogit.history.carriers import CarriedCode
 from evogit.history.counts import TUNING
 from evogit.history.lessons import Source, kept_lessons, offered
 from evogit.llm import Account
@@ -155,6 +156,7 @@ class Breeder:
         self._numbers = numbers or NumberSteps(repository)
         self._deterministic_agents = deterministic_agents
         self._inspirations = Inspirations(repository, history)
+        self._carried = CarriedCode(repository, history)
         self._claims = Board(silent=deterministic_agents > 0)
         self._credits = OperatorCredits()
         self.fingerprint = Fingerprints(repository, history).fingerprint if task.fingerprints else None
@@ -187,7 +189,7 @@ class Breeder:
             bred = await self._carried_out(agent, move, rng, number, account, workshop)
         except UnfitChangeError as error:
             raise NoUsableChangeError(str(error)) from error
-        self._check_extent(bred)
+        self._check(bred)
         return bred
 
     async def _carried_out(
@@ -209,10 +211,13 @@ class Breeder:
         brief = replace(self._brief(move, number, account), role=agent.role)
         if move.tuning:
             brief = replace(brief, steps=self._numbers.steps(self._history, move.parents[0]))
+        brief, seen = _watched(brief)
 
         def made(proposal: Proposal) -> Bred:
+            if proposal.shown is None:
+                proposal = replace(proposal, shown=seen())
             bred = replace(self._bred(brief.parent, brief.donor, proposal), tactic=move.tactic)
-            self._check_extent(bred)
+            self._check(bred)
             return replace(bred, family=TUNING) if _tunes(brief.files, proposal.changes) else bred
 
         if workshop:
@@ -233,7 +238,11 @@ class Breeder:
         """
         return await agent.advise(replace(self._brief(move, number, account), role=agent.role), rng)
 
-    def _check_extent(self, bred: Bred) -> None:
+    def _check(self, bred: Bred) -> None:
+        """Refuse what differs from the seed in too much, or copies code that was pruned with its carriers."""
+        if origin := self._carried.copied_from(bred.tree, bred.parents):
+            reason = f"it has code of {origin[:7]}, which was pruned with all that carry its code"
+            raise NoUsableChangeError(reason, bred.evidence)
         seed = next(iter(self._history.phylogeny))
         try:
             check_extent(self._repository.trees, seed.tree, bred.tree)
@@ -312,7 +321,7 @@ class Breeder:
             except UnfitChangeError as error:
                 raise NoUsableChangeError(str(error), proposal.evidence) from error
             done = replace(bred, tree=tree, reason=proposal.reason, model=proposal.model, evidence=proposal.evidence)
-            return self._traced(done, proposal.shown)
+            return self._traced(done, proposal.shown or ())
 
         if workshop:
             brief = replace(brief, workshop=workshop(settled))
@@ -389,7 +398,7 @@ class Breeder:
             model=proposal.model,
             evidence=proposal.evidence,
         )
-        return self._traced(bred, proposal.shown)
+        return self._traced(bred, proposal.shown or ())
 
     def _placed(self, bred: Bred, move: Move, number: int) -> Bred:
         """A change on the best of now; if that is there already, as it was made, or on the first spare where it is new.
@@ -478,3 +487,20 @@ def _tunes(before: FileContents, changes: Mapping[str, bytes | None]) -> bool:
         content is not None and path in before and bool(changed_numbers(path, before[path], content))
         for path, content in changes.items()
     )
+
+
+def _watched(brief: Brief) -> tuple[Brief, Callable[[], tuple[str, ...]]]:
+    """The same brief, and the candidates whose code it has shown: its donor, and relatives once they were asked for."""
+    gather, gathered = brief.background, list[Background]()
+
+    def background() -> Background:
+        assert gather
+        gathered.append(gather())
+        return gathered[-1]
+
+    def seen() -> tuple[str, ...]:
+        relatives = [each for past in gathered for each in (*past.siblings, *past.inspirations, past.best)]
+        shown = [each.candidate.commit for each in relatives if each and each.diff]
+        return tuple([brief.donor.commit, *shown] if brief.donor else shown)
+
+    return replace(brief, background=background if gather else None), seen

@@ -19,7 +19,16 @@ from evogit.repository import (
     UnfitChangeError,
     count_markers,
 )
-from evogit.selection.conflict_settlers import Crossing, draft, fitter, rebaser, refuse_repeats, settler
+from evogit.selection.conflict_settlers import (
+    Crossing,
+    draft,
+    drop_dead,
+    fitter,
+    rebaser,
+    refuse_repeats,
+    refuse_rewrites,
+    settler,
+)
 from evogit.selection.merge_strategies import FITTER, MODEL
 
 
@@ -48,7 +57,8 @@ class Crossings(Struct, frozen=True):
             UsageError: there is no such strategy.
         """
         settle = settler(self.repository.merger, strategy, fitter(self.history, parents), rng)
-        merged = self.repository.merger.merge(draft(self.repository, self.history, how, parents), settle)
+        drafted = draft(self.repository, self.history, how, parents)
+        merged = drop_dead(self.repository.trees, drafted, self.repository.merger.merge(drafted, settle))
         self._check_merged(parents, merged.tree)
         return merged
 
@@ -80,13 +90,15 @@ class Crossings(Struct, frozen=True):
         """The candidate `onto` with what leads from the candidate `before` to a tree.
 
         Raises:
-            UnfitChangeError: both changed the same lines, or there is no such tree that could be a candidate.
+            UnfitChangeError: both changed the same lines, the change rewrote a file that `onto` changed, or there is no
+                such tree that could be a candidate.
         """
         merger, graph = self.repository.merger, self.history.phylogeny
         drafted = merger.draft(graph[before].tree, graph[onto].tree, tree)
         if drafted.remark:
             raise UnfitChangeError(drafted.remark)
-        merged = merger.merge(drafted, rebaser(merger)).tree
+        refuse_rewrites(self.repository, graph[before].tree, graph[onto].tree, tree)
+        merged = drop_dead(self.repository.trees, drafted, merger.merge(drafted, rebaser(merger))).tree
         self.check(onto, merged)
         refuse_repeats(self.repository.trees, merged, graph[onto].tree, tree)
         return merged

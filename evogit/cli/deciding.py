@@ -55,7 +55,9 @@ def decision_text(decision: Any) -> Text:
     if decision.kind == "undo":
         return Text(f"undo {decision.undoes[:SHORT]}")
     names = " ".join(commit[:SHORT] for commit in decision.candidates)
-    return Text(f"{decision.kind} {names}{' and all below' if decision.subtree else ''}".rstrip())
+    below = " and all below" if decision.subtree else ""
+    carriers = " and all that carry its code" if decision.carriers is not None else ""
+    return Text(f"{decision.kind} {names}{below}{carriers}".rstrip())
 
 
 def decision_table(decisions: Iterable[tuple[Entry, bool]]) -> list[Text]:

@@ -399,6 +399,13 @@ class History(RunState):
         said = [entry.event for entry in self.in_force()]
         return [event.reason for event in said if isinstance(event, Decision) and event.kind == "guide"]
 
+    @property
+    def quarantined(self) -> list[str]:
+        """The pruned candidates whose code no later one may copy."""
+        events = [entry.event for entry in self.in_force()]
+        pruned = [event for event in events if isinstance(event, Decision) and event.carriers is not None]
+        return [commit for event in pruned for commit in event.candidates if commit in self.phylogeny]
+
     def _apply_decisions(self) -> None:
         decisions = self.in_force()
         events = [entry.event for entry in decisions if isinstance(entry.event, Decision)]

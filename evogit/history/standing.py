@@ -280,11 +280,17 @@ def last_evaluation(history: History, candidate: Candidate) -> Evaluation | None
     return history.evaluation(candidate.commit) or history.former(candidate.commit)
 
 
+def was_valid(history: History, commit: str) -> bool:
+    """Return whether a candidate was valid when it was evaluated last, or was not evaluated."""
+    last = last_evaluation(history, history.phylogeny[commit])
+    return last is None or not last.counts or last.ok
+
+
 def way(history: History, commit: str) -> list[tuple[Candidate, Comparison | None]]:
     """Return how a candidate came to be, from the seed on, so that the gains add up where scores are exact.
 
-    The way leads back along the fittest of parents and inspirations. A gain is over that one; where none was evaluated
-    since the task changed, over the last one on the way.
+    The way leads back along the fittest of parents and inspirations; what was never valid is left out. A gain is over
+    that one; where none was evaluated since the task changed, over the last one on the way.
     """
     steps: list[tuple[Candidate, Comparison | None]] = []
     last = None
@@ -299,4 +305,4 @@ def _ancestors(history: History, commit: str) -> list[Candidate]:
     found = [history.phylogeny[commit]]
     while origins := history.origins(found[-1].commit):
         found.append(history.phylogeny[origin_of(history, found[-1].commit) or origins[0]])
-    return found[::-1]
+    return [each for each in found[::-1] if each is found[0] or was_valid(history, each.commit)]

@@ -484,6 +484,7 @@ def marked(entries: Iterable[Entry], phylogeny: Phylogeny) -> tuple[set[str], se
             promoted.update(named)
         elif decision.kind in ("prune", "refuse"):
             pruned |= phylogeny.descendants(*named) if decision.subtree else set(named)
+            pruned.update(commit for commit in decision.carriers or () if commit in phylogeny)
     return pruned, promoted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, cast
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from evogit.history.standing import places
 from evogit.page.payload import FollowedRun, Record
 from evogit.repository import clean
 from evogit.review.crossing import cross, propose_crossed
-from evogit.review.decisions import consequences, decide, effect
+from evogit.review.decisions import consequences, decide, effect, follow_code
 from evogit.review.judging import say
 from evogit.review.landing import follow_undo, prepare
 from evogit.text import number
@@ -100,7 +100,9 @@ def _act(run: FollowedRun, asked: Mapping[str, Any]) -> Act:
         candidate = _candidate(run, asked, "index")
         subtree = kind == "prune" and asked.get("subtree") is True
         decision = _decision(run, kind, asked, candidates=(candidate.commit,), subtree=subtree)
-        return _deciding(run, decision, _told(run.history, candidate))
+        carriers = kind == "prune" and asked.get("carriers") is True
+        decision, remarks = follow_code(run.repository, run.history, decision, carriers=carriers)
+        return _deciding(run, decision, _told(run.history, candidate), remarks)
     if kind == "guide":
         return _deciding(run, _decision(run, kind, asked), "all agents")
     if kind == "undo":
@@ -141,9 +143,9 @@ def _decision(run: FollowedRun, kind: Any, asked: Mapping[str, Any], **rest: Any
     return Decision(kind=kind, by=run.repository.user, reason=_reason(asked), **rest)
 
 
-def _deciding(run: FollowedRun, decision: Decision, about: str) -> Act:
+def _deciding(run: FollowedRun, decision: Decision, about: str, remarks: Iterable[str] = ()) -> Act:
     change = effect(run.history, decision)
-    words = [f"{decision.kind} {about}", *consequences(run.history, decision, change)]
+    words = [f"{decision.kind} {about}", *consequences(run.history, decision, change), *remarks]
     return Act(words, lambda: decide(run.run, decision))
 
 

@@ -10,15 +10,23 @@ from msgspec import Struct
 
 from evogit.core import HUMAN, Candidate, NotFoundError
 from evogit.history import History
-from evogit.history.standing import Comparison, origin_of, standing
+from evogit.history.standing import Comparison, origin_of, standing, was_valid
 from evogit.repository import Repository, clean_title, inert, reason_in
+from evogit.selection.conflict_settlers import naming
+from evogit.source import MAX_SOURCE_BYTES
+from evogit.source.definitions import unnamed_lines
+from evogit.source.pieces import is_python
 
 
 class BlamedLine(Struct, frozen=True):
-    """A line of a file, and the candidate whose change it is; the seed where nobody changed it."""
+    """A line of a file, and the candidate whose change it is; the seed where nobody changed it.
+
+    `reached` is False in a definition that no file names any more, as in the rest of a merge.
+    """
 
     text: str
     commit: str
+    reached: bool = True
 
 
 def changed_texts(repository: Repository, history: History, commit: str) -> list[str]:
@@ -31,21 +39,28 @@ def changed_texts(repository: Repository, history: History, commit: str) -> list
 
 
 def blame(repository: Repository, history: History, commit: str, path: str) -> list[BlamedLine]:
-    """The lines of a file of a candidate. Raises NotFoundError: the candidate has no such file."""
+    """The lines of a file of a candidate, each of the first valid one that has it.
+
+    Raises NotFoundError: the candidate has no such file.
+    """
     content = _Files(repository, history, path)
     if (blob := content.blob(commit)) is None:
         raise NotFoundError(f"expected a file of {commit[:7]}, got {path!r}")
     texts = repository.trees.blob(blob).decode(errors="replace").removesuffix("\n").split("\n")
     open_lines: dict[str, dict[int, list[int]]] = {commit: {line: [line] for line in range(len(texts))}}
-    brought: dict[int, str] = {}
+    brought = dict.fromkeys(range(len(texts)), commit)
     while open_lines:  # lines go to the parents and inspirations that have them, the youngest candidate first
         child = max(open_lines, key=lambda each: history.phylogeny[each].number)
         lines = open_lines.pop(child)
+        if was_valid(history, child):
+            brought |= {line: child for those in lines.values() for line in those}
         for origin in history.origins(child):
             for line, there in content.kept(origin, child, lines).items():
                 open_lines.setdefault(origin, {}).setdefault(there, []).extend(lines.pop(line))
-        brought |= {line: child for those in lines.values() for line in those}
-    return [BlamedLine(text, brought[number]) for number, text in enumerate(texts)]
+    unnamed = content.unnamed(commit)
+    idle = {author: {*content.unnamed(author).values()} for author in {brought[line] for line in unnamed}}
+    orphans = {line for line, name in unnamed.items() if name not in idle[brought[line]]}
+    return [BlamedLine(text, brought[number], number not in orphans) for number, text in enumerate(texts)]
 
 
 class _Files:
@@ -57,6 +72,15 @@ class _Files:
     def blob(self, commit: str) -> str | None:
         files = self._repository.trees.lazily(self._history.phylogeny[commit].tree, self._path.__eq__)
         return files.entries[self._path].blob if self._path in files else None
+
+    def unnamed(self, commit: str) -> dict[int, str]:
+        """Line -> name of what the file defines, the seed's lacks and no file of the candidate names."""
+        trees, graph, blob = self._repository.trees, self._history.phylogeny, self.blob(commit)
+        seed = self.blob(next(iter(graph)).commit)
+        if not is_python(self._path) or blob in (None, seed) or trees.size(blob or "") > MAX_SOURCE_BYTES:
+            return {}
+        is_named = naming(trees, graph[commit].tree, self._path)
+        return unnamed_lines(trees.blob(blob or ""), trees.blob(seed) if seed else b"", is_named)
 
     def kept(self, old: str, new: str, wanted: Iterable[int]) -> dict[int, int]:
         """Of the wanted lines in candidate `new` those that `old` has -> where."""
@@ -112,7 +136,8 @@ def _authors(repository: Repository, history: History, candidate: Candidate, bas
         old = {before.entries[path].blob} if path in before else set()
         same = {line for blob in old for line in repository.same_lines(blob, after.entries[path].blob)}
         lines = enumerate(blame(repository, history, candidate.commit, path))
-        found |= {line.commit for number, line in lines if number not in same and re.search(r"\w", line.text)}
+        fresh = (line for number, line in lines if number not in same and line.reached)
+        found |= {line.commit for line in fresh if re.search(r"\w", line.text)}
     return found
 
 
@@ -120,7 +145,7 @@ def _bringers(repository: Repository, history: History, candidate: Candidate, pa
     blob = _Files(repository, history, path).blob
     wanted = blob(candidate.commit)
     family = {candidate.commit, *history.phylogeny.ancestors(candidate.commit)}
-    having = {each for each in family if blob(each) == wanted}
+    having = {each for each in family if blob(each) == wanted and was_valid(history, each)}
     return {each for each in having if not having & {*history.origins(each)}}
 
 
@@ -135,8 +160,16 @@ def _removers(
         changes = [repository.lines(tree, graph[commit].tree, lambda _: True) for tree in trees]
         added, removed = (_common(each) for each in ([c.added for c in changes], [c.removed for c in changes]))
         if not added and removed & gone:
-            found.add(commit)
-    return found
+            found.add(_first_valid(history, commit, candidate))
+    return found - {*others}
+
+
+def _first_valid(history: History, commit: str, candidate: Candidate) -> str:
+    """The oldest valid one of a candidate and what leads from it to another one."""
+    graph = history.phylogeny
+    between = graph.descendants(commit) & {candidate.commit, *graph.ancestors(candidate.commit)}
+    valid = [each for each in between if was_valid(history, each)]
+    return min(valid, key=graph.numbers.__getitem__, default=candidate.commit)
 
 
 def _common(counters: list[Counter[tuple[str, bytes]]]) -> Counter[tuple[str, bytes]]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evogit.core import Decision, Entry, RefusedError
 from evogit.history import History
+from evogit.history.carriers import CarriedCode, Carriers
 from evogit.history.context import StoredRun
 from evogit.history.standing import places
 from evogit.history.state import standing
+from evogit.repository import Repository
 from evogit.review.json_records import SCHEMA, Record
 from evogit.review.runs import agents
 
@@ -75,13 +78,43 @@ def consequences(history: History, decision: Decision, change: Effect) -> Iterat
         yield f"{agent} goes on from {_named(history, after)}"
 
 
+MAX_NAMED = 5
+"""Candidates that a plan names, of those that have pruned code by themselves."""
+
+
+def follow_code(
+    repository: Repository, history: History, decision: Decision, *, carriers: bool
+) -> tuple[Decision, list[str]]:
+    """Return a `prune`, with `carriers` those of the code, and what it means for these, a sentence each."""
+    if not decision.subtree and not carriers:
+        return decision, []
+    found = CarriedCode(repository, history).of(decision.candidates[0])
+    if carriers:
+        decision = replace(decision, carriers=found.copies)
+    return decision, [*_carrier_words(history, decision, found)]
+
+
+def _carrier_words(history: History, decision: Decision, found: Carriers) -> Iterator[str]:
+    after = history.after(decision)
+    if decision.carriers is not None:
+        yield "what copies its code later is refused"
+    elif left := [commit for commit in found.copies if commit not in after.pruned]:
+        carry = "1 other candidate carries" if len(left) == 1 else f"{len(left):,} other candidates carry"
+        best = ", the best among them" if after.best in left else ""
+        yield f"{carry} its code{best}: prune these too, and refuse later copies, with --carriers"
+    if alone := [commit for commit in found.independent if commit not in after.pruned]:
+        names = ", ".join(commit[:7] for commit in alone[:MAX_NAMED]) + ", ..." * (len(alone) > MAX_NAMED)
+        yield f"{len(alone):,} with the same code did not copy it and stay{'s' * (len(alone) == 1)}: {names}"
+
+
 def said_of(history: History, commit: str) -> Iterator[str]:
     """What people decided about a candidate and the reviewer said of it, and why, a sentence each."""
     for entry in history.in_force():
         decision = entry.event
-        if isinstance(decision, Decision) and commit in decision.candidates:
+        if isinstance(decision, Decision) and commit in (*decision.candidates, *(decision.carriers or ())):
             reason = decision.reason.partition("\n")[0]
-            yield f"{decision.kind} by {decision.by}: {reason}"
+            origin = "" if commit in decision.candidates else f", as it carries code of {decision.candidates[0][:7]}"
+            yield f"{decision.kind} by {decision.by}{origin}: {reason}"
     if (review := history.reviews.get(commit)) and review.verdict != "refused":
         yield f"{review.verdict} by {review.model}: {review.reason}".rstrip(": ")
 
@@ -94,7 +127,12 @@ def decision_record(entry: Entry, in_force: bool) -> Record:
 
 def told_record(decision: Decision) -> Record:
     """What a person says; `decision` is None as long as it is not made."""
-    named = {"candidates": list(decision.candidates), "subtree": decision.subtree, "undoes": decision.undoes or None}
+    named: Record = {
+        "candidates": list(decision.candidates),
+        "subtree": decision.subtree,
+        "undoes": decision.undoes or None,
+    }
+    named["carriers"] = None if decision.carriers is None else list(decision.carriers)
     said = {"kind": decision.kind, "by": decision.by, "reason": decision.reason, "time": None}
     return {"schema": SCHEMA, "decision": None, **said, **named, "in_force": False}
 
@@ -146,4 +184,6 @@ def _obstacle(history: History, decision: Decision) -> str:
     if commit == history.seed:
         return f"{short} is the seed, which every candidate descends from; prune one of its children instead"
     everything = history.phylogeny.descendants(commit) if decision.subtree else {commit}
-    return f"{short} is pruned already; see `evogit log --decisions`" if everything <= history.pruned else ""
+    is_followed = decision.carriers is None or commit in history.quarantined
+    done = is_followed and everything.union(decision.carriers or ()) <= history.pruned
+    return f"{short} is pruned already; see `evogit log --decisions`" if done else ""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Literal
+
+from msgspec.structs import replace
 
 from evogit.core import UsageError
 from evogit.history import History
 from evogit.repository import (
     Choose,
     Conflict,
+    Merged,
     Merger,
     Repository,
     Settlement,
@@ -21,6 +25,7 @@ from evogit.repository import (
     UnfitChangeError,
     UnsettledMerge,
 )
+from evogit.repository.conflicts import Version
 from evogit.repository.trees import Trees
 from evogit.selection.merge_strategies import FITTER, FUNCTION, RANDOM, STRATEGIES
 from evogit.source import MAX_SOURCE_BYTES, definitions
@@ -72,6 +77,43 @@ def refuse_repeats(trees: Trees, merged: str, ours: str, theirs: str) -> None:
             twice -= definitions.repeated(trees.blob(side.blob))
         if twice:
             raise UnfitChangeError(f"the merge of {new.path} defines {min(twice)} twice")
+
+
+def drop_dead(trees: Trees, drafted: UnsettledMerge, merged: Merged) -> Merged:
+    """Leave out definitions of a merge by definitions that only one side added and no file names."""
+    conflicts, entries = {each.path: each for each in drafted.conflicts}, dict[str, Version | None]()
+    for settled in merged.settled:
+        version = settled.entries.get(settled.path)
+        if settled.how != FUNCTION or version is None:
+            continue
+        conflict = conflicts[settled.path]
+        sides = [side.get(settled.path) for side in (conflict.base, conflict.ours, conflict.theirs)]
+        content, *texts = (trees.blob(each.blob) if each else b"" for each in (version, *sides))
+        if _is_quick([content, *texts]):
+            kept = definitions.without_unnamed(content, texts, naming(trees, merged.tree, settled.path))
+            entries |= {settled.path: Version(version.mode, trees.write_blob(kept))} if kept != content else {}
+    return replace(merged, tree=trees.with_entries(merged.tree, entries)) if entries else merged
+
+
+def naming(trees: Trees, tree: str, path: str) -> Callable[[str], bool]:
+    """Return a function that says whether a file of a tree other than `path` has a word; large files are left out."""
+    files = [entry.blob for entry in trees.entries(tree) if entry.is_file and entry.path != path]
+    small = [blob for blob in files if trees.size(blob) <= MAX_SOURCE_BYTES]
+    return cache(lambda word: any(re.search(rf"\b{word}\b".encode(), trees.blob(blob)) for blob in small))
+
+
+def refuse_rewrites(repository: Repository, before: str, onto: str, tree: str) -> None:
+    """Refuse to put a change on another tree line by line if it rewrote most of a file that the other one changed.
+
+    Raises:
+        UnfitChangeError: naming the file.
+    """
+    changed = {*repository.changed_paths(before, onto)}
+    rewritten = [(path, removed) for path, _, removed in repository.line_changes(before, tree) if path in changed]
+    contents = repository.trees.files(before, {path for path, _ in rewritten}.__contains__) if rewritten else {}
+    for path, removed in rewritten:
+        if path in contents and 2 * removed > len(contents[path].splitlines()):
+            raise UnfitChangeError(f"expected a change of lines of {path}, got most of it written anew")
 
 
 def settler(merger: Merger, strategy: str, better: Side, rng: random.Random) -> Settler:

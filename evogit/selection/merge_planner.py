@@ -15,7 +15,7 @@ from evogit.history.phylogeny import MergeBases
 from evogit.repository import Repository, Side, UnfitChangeError
 from evogit.repository.changes import SHORTEST_LINE
 from evogit.selection import Move
-from evogit.selection.conflict_settlers import draft, fitter, refuse_repeats, settler
+from evogit.selection.conflict_settlers import draft, drop_dead, fitter, refuse_repeats, settler
 from evogit.selection.merge_strategies import (
     FITTER,
     FUNCTION,
@@ -179,7 +179,7 @@ class Planner:
             if strategy == FUNCTION and not drafted.conflicts:
                 return self._trees(history, parents, FITTER, side)
             settle = settler(repository.merger, strategy, side, random.Random(0))
-            tree = repository.merger.merge(drafted, settle).tree
+            tree = drop_dead(repository.trees, drafted, repository.merger.merge(drafted, settle)).tree
             refuse_repeats(repository.trees, tree, *(history.phylogeny[parent].tree for parent in parents))
         except UnfitChangeError:
             return ""

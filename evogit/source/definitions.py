@@ -14,7 +14,7 @@ import sys
 import textwrap
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import NamedTuple
@@ -262,6 +262,67 @@ def _order(fitter: Parts, other: Parts) -> list[Key]:
         else:
             after.setdefault(anchor, []).append(key)
     return [*after.get(None, ()), *(each for key in fitter for each in (key, *after.get(key, ())))]
+
+
+def without_unnamed(merged: bytes, versions: Sequence[bytes], is_named: Callable[[str], bool]) -> bytes:
+    """Return a merged module without the definitions that only one side added and that nothing names.
+
+    `versions` are the base and both sides; `is_named` says whether another file names one.
+    """
+    try:
+        base, *sides = map(definition_names, versions)
+        mine, its = (side - base for side in sides)
+        statements = _taken_apart(merged)
+    except _UNREADABLE:
+        return merged
+    dead = _unnamed(statements, mine ^ its, is_named)
+    result = "".join(each.text for number, each in enumerate(statements) if number not in dead).encode()
+    return result if dead and compiles(result) else merged
+
+
+def unnamed_lines(content: bytes, base: bytes, is_named: Callable[[str], bool]) -> dict[int, str]:
+    """Return line, counted from 0 -> name, of the definitions that the base lacks and nothing names."""
+    try:
+        statements, names = _taken_apart(content), definition_names(content) - definition_names(base)
+    except _UNREADABLE:
+        return {}
+    dead, lines, at = _unnamed(statements, names, is_named), dict[int, str](), 0
+    for number, each in enumerate(statements):
+        end = at + each.text.count("\n")
+        lines |= dict.fromkeys(range(at, end) if number in dead else (), each.name)
+        at = end
+    return lines
+
+
+def definition_names(content: bytes) -> frozenset[str]:
+    """Return the names that a module defines at its top; raises what the parser does."""
+    return frozenset(each.name for each in _taken_apart(content) if each.name)
+
+
+def _unnamed(statements: Sequence[_Statement], names: frozenset[str], is_named: Callable[[str], bool]) -> set[int]:
+    """The places of definitions with one of these names that no other statement names; of theirs in turn, too.
+
+    What may have an effect of its own is none of them: what is decorated, derived, computed by a call, or private to
+    Python; nor is the first statement, which may have the file's head.
+    """
+    words = [frozenset(re.findall(r"\w+", each.text)) for each in statements]
+    open_ones = [number for number, each in enumerate(statements) if number and each.name in names and _is_idle(each)]
+    dead, before = set[int](), -1
+    while before < len(dead):
+        before = len(dead)
+        alive = [number for number in range(len(statements)) if number not in dead]
+        for number in {*open_ones} - dead:
+            name = statements[number].name
+            if not any(name in words[other] for other in alive if other != number) and not is_named(name):
+                dead.add(number)
+    return dead
+
+
+def _is_idle(definition: _Statement) -> bool:
+    first = next((line for line in definition.text.splitlines() if line.strip() and line[0] != "#"), "")
+    return not definition.name.startswith("__") and (
+        first.startswith(("def ", "async def ")) or "(" not in definition.text
+    )
 
 
 def main() -> None:

@@ -170,3 +170,28 @@ async def test_drafts_that_were_evaluated_count_for_the_tactic_they_were_made_by
     agent = ScriptedAgent(lambda brief, rng: {"main.py": b"VALUE = 4\n"})
     bred = await lab.breeder.breed(agent, move, random.Random(1), workshop=workshop)
     assert [each.tactic for each in (*made, bred)] == [tactic, tactic]
+
+
+TABLE = b"".join(b"ROW_%d = %d\n" % (number, number) for number in range(20))
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_put"), [(range(12, 20), True), (range(3, 20), False)], ids=["lines", "most of it"]
+)
+async def test_a_file_that_is_written_anew_is_not_put_on_another_version_of_it(
+    lab: Lab, rows: range, is_put: bool
+) -> None:
+    parent = lab.add({"main.py": TABLE}, lab.seed(), evaluation=2.0)
+    meanwhile, changed = TABLE.replace(b"ROW_0 = 0", b"ROW_0 = 7"), TABLE
+    for row in rows:
+        changed = changed.replace(b"ROW_%d = %d\n" % (row, row), b"LINE_%d = %d\n" % (row, row))
+    found = list[str]()
+
+    def think(brief: Brief, rng: random.Random) -> dict[str, bytes | None]:
+        found.append(lab.add({"main.py": meanwhile}, parent, evaluation=3.0))
+        return {"main.py": changed}
+
+    move = Move(operator="mutation", parents=(parent,), rebase=True)
+    bred = await lab.breeder.breed(ScriptedAgent(think), move, random.Random(1))
+    assert bred.parents == ((found[0],) if is_put else (parent,))
+    assert (b"ROW_0 = 7" in lab.files(bred.tree)["main.py"]) == is_put

@@ -8,6 +8,7 @@ import pytest
 
 from evogit.repository import Repository
 from evogit.review import open_run
+from evogit.testing import RecordedRun
 
 from .conftest import Cli, Small
 
@@ -35,6 +36,25 @@ def test_prune_with_subtree_and_its_undo_restore_the_same_state(cli: Cli, small:
     assert cli("-C", "repo", "status", "--json").json["best"]["commit"] == small.seed
     assert cli("-C", "repo", "undo", "-y").code == 0
     assert cli("-C", "repo", "status", "--json").json == before
+
+
+def test_prune_names_carriers_of_the_code_and_prunes_them_if_asked(cli: Cli, tmp_path: Path) -> None:
+    run = RecordedRun(tmp_path / "repo", "toy")
+    seed = run.add_files({"a.py": b"VALUE = 1\n"}, value=1.0)
+    bad = run.add_files({"a.py": b"def cheat():\n    return 99\n"}, seed, value=2.0)
+    copy = run.add_files({"a.py": b"VALUE = 2\n\n\ndef cheat():\n  return 99\n"}, seed, value=3.0, shown=(bad,))
+    chance = run.add_files({"b.py": b"def cheat():\n    return 99\n"}, seed, value=1.5)
+    done = cli("-C", "repo", "prune", bad, "--all", "-m", "no", "--dry-run")
+    assert "1 other candidate carries its code, the best among them" in done.err
+    assert "--carriers" in done.err
+    assert chance[:7] in done.err
+    done = cli("-C", "repo", "prune", bad, "--all", "--carriers", "-m", "no", "-y", "--json")
+    assert done.json["carriers"] == [copy]
+    assert done.json["changes"]["best"] == {"from": copy, "to": chance}
+    assert pruned(tmp_path / "repo") == {bad, copy}
+    assert f"as it carries code of {bad[:7]}: no" in cli("-C", "repo", "show", copy).out
+    assert cli("-C", "repo", "undo", "-y").code == 0
+    assert pruned(tmp_path / "repo") == set()
 
 
 def test_undoing_an_undo_decides_again(cli: Cli, small: Small) -> None:

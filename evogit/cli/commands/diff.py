@@ -52,24 +52,34 @@ def blame(place: Place, terminal: Terminal, rev: str, path: str | None) -> None:
     """Show which candidate brought each line of PATH in REV, and what it gained.
 
     Without PATH: how many lines of the files that differ from the seed each candidate brought. Lines that an agent
-    copied from a candidate that it was shown are that candidate's, where Git's own blame gives them to the copy.
+    copied from a candidate that it was shown are that candidate's, where Git's own blame gives them to the copy. Lines
+    of a candidate that was not valid are those of the first valid one that has them; a definition that no
+    file names any more is dim, and counts for no candidate.
     """
     history, commit = place.history, resolve(place.history, rev).commit
     paths = [path] if path else changed_texts(place.repository, history, commit)
     found = {each: blamed(place.repository, history, commit, each) for each in paths}
-    lines = Counter(line.commit for each in found.values() for line in each)
+    lines = Counter(line.commit for each in found.values() for line in each if line.reached)
     order = sorted(lines, key=lambda each: history.phylogeny[each].number)
     if terminal.json:
         brought = [
             {"commit": each, "lines": lines[each], **gain_record(standing(history, each).comparison)} for each in order
         ]
-        files = {each: [{"commit": line.commit, "text": line.text} for line in found[each]] for each in paths}
+        files = {
+            path: [{"commit": line.commit, "text": line.text, "reached": line.reached} for line in blamed_lines]
+            for path, blamed_lines in found.items()
+        }
         terminal.data({"schema": SCHEMA, "commit": commit, "candidates": brought, "files": files})
         return
     view = View.of(history, terminal)
     if path:
         rows = [
-            [view.name(line.commit), view.gain(line.commit), Text(f"{number}", "dim"), Text(escape(line.text))]
+            [
+                view.name(line.commit),
+                view.gain(line.commit),
+                Text(f"{number}", "dim"),
+                Text(escape(line.text), "" if line.reached else "dim"),
+            ]
             for number, line in enumerate(found[path], 1)
         ]
         terminal.show(table(rows, "lrrl"))
