@@ -14,7 +14,6 @@ from evogit.breeding import breeder
 from evogit.config import Task
 from evogit.engine import waiting
 from evogit.selection import elitist, frugal, number_steps
-from evogit.selection.merge_planner import FITTER, MODEL, Planner
 
 TWO = ("two_modules", "deceptive_trap")
 """Landscapes that were written for merges."""
@@ -76,7 +75,6 @@ FREE = [
     Variant("merges and donors", "free", "elitist:merge=no", code=PLANS, written_for=TWO),
     Variant("number steps", "free", apply=_without_tuning, code=TUNING),
     Variant("donors", "free", "elitist:p_donor=0"),
-    Variant("function merges", "free", apply=put(elitist, FUNCTION=elitist.FITTER), written_for=TWO),
     Variant("random merges", "free", "elitist:random=yes", adds=True, written_for=TWO),
     Variant("restarts", "free", "elitist:p_restart=0", written_for=TWO),
     Variant("fingerprints", "free", task=lambda task: replace(task, fingerprints=False),
@@ -107,9 +105,7 @@ PAID = [
     Variant("late rebases, paid", "paid", apply=put(breeder.Breeder, _rebased=lambda self, bred: bred)),
     Variant("asking ahead, paid", "paid", apply=put(waiting.AskingAhead, allow=lambda self: True),
             code=("engine/waiting.py",)),
-    Variant("exploring, paid", "paid", apply=put(frugal, P_EXPLORE_PER_WAIT=0)),
-    Variant("function merges, paid", "paid", apply=put(frugal, Planner=lambda: Planner((FITTER, MODEL))),
-            written_for=TWO),
+    Variant("plateaus, paid", "paid", "elitist:tactics=no"),
     Variant("weighted, paid", "paid", "weighted", adds=True),
     Variant("map-elites, paid", "paid", "map-elites:size=0..4000/40", adds=True),
     Variant("islands, paid", "paid", "islands:count=2", adds=True),
