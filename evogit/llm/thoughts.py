@@ -1,4 +1,4 @@
-"""The reasoning that some endpoints leave in the text of a reply, in front of the answer."""
+"""The reasoning that some endpoints leave in the text of a reply, before the answer."""
 
 from __future__ import annotations
 
@@ -7,30 +7,48 @@ import re
 NO_ANSWER = "[The reply was nothing but thoughts: their end is missing.]"
 """The text of a reply whose thoughts never end."""
 
-_TAGS = "think|thinking|thoughts?|reasoning"
-_OPENING = re.compile(
-    rf"^[ \t]*(?:<({_TAGS})>|\[THINK\]|◁think▷|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary))",
+_TAGS = "(?:seed:)?think|thinking|thoughts?|reasoning"
+_BEGIN = rf"<(?:{_TAGS})>|\[THINK\]|◁think▷|<\|(?:START_THINKING|begin_of_thought)\|>"
+_FINAL = r"<\|channel\|>final[^<\n]*(?:<\|constrain\|>[^<\n]*)?<\|message\|>|(?-i:assistantfinal)"
+_END = rf"</(?:{_TAGS})>|\[/THINK\]|◁/think▷|<\|(?:END_THINKING|end_of_thought)\|>"
+"""Tags of Qwen, DeepSeek, Seed and others, marks of Mistral, Kimi and Cohere; the channels of gpt-oss (harmony),
+which some endpoints print without their brackets."""
+
+_MARK = re.compile(
+    r"(?P<hunk>^@@ .*\n(?:[ +\\-].*(?:\n|\Z)|\n(?=[ +\\-]))*)"
+    r"|^(?P<block><{5,}) ?(?-i:[A-Z]{3})"
+    r"|^(?P<close>>{5,}) ?(?-i:[A-Z]+)[ \t]*$"
+    rf"|(?P<begin>^[ \t]*(?:{_BEGIN})|(?:{_BEGIN})[ \t]*$|<\|channel\|>(?:analysis|commentary)"
+    r"|(?-i:\Aanalysis(?=[A-Z])))"
+    rf"|(?P<end>^[ \t]*(?:{_END})|(?:{_END})(?=[ \t]*$|(?-i:[A-Z<{{]))|{_FINAL})"
+    rf"|(?P<within>(?<!`)(?:{_END})(?!`))",
     re.MULTILINE | re.IGNORECASE,
 )
-_END = re.compile(rf"</(?:{_TAGS})>|\[/THINK\]|◁/think▷|<\|channel\|>final<\|message\|>", re.IGNORECASE)
-"""Tags of Qwen, DeepSeek and others, marks of Mistral and Kimi, channels of gpt-oss (harmony)."""
-
-_EDGE = re.compile(r"^(?:(<{5,})|={5,}|>{5,}|diff --git |--- |\+\+\+ )", re.MULTILINE)
-"""A line at which a block of an edit begins, or one within it or at its end."""
+"""Beginnings and ends of thoughts (`within` a line, an end counts only after a beginning), and of blocks of edits."""
 
 
 def without_thoughts(reply: str) -> str:
-    """Return a reply as it stands behind the last end of thoughts; NO_ANSWER where thoughts begin and never end.
+    """Return the text after the last end of thoughts; NO_ANSWER if thoughts begin and do not end.
 
-    An end within a block of an edit is a part of a file. Where no thoughts begin, as the endpoint did that
-    for the model, only an end at the beginning of a line counts.
+    Marks within a block of an edit belong to a file. A block that another one interrupts is a draft in the thoughts.
     """
-    opening, edge = _OPENING.search(reply), _EDGE.search(reply)
-    opens = opening is not None and (edge is None or opening.start() < edge.start())
-    for end in reversed(list(_END.finditer(reply))):
-        rest = reply[end.end() :]
-        behind = _EDGE.search(rest)
-        is_whole = behind is None or behind[1] is not None or not behind[0].startswith(("=", ">"))
-        if is_whole and (opens or reply[: end.start()].rpartition("\n")[2].strip() == ""):
-            return rest.lstrip("\r\n").removesuffix("<|end|>").removesuffix("<|return|>")
-    return NO_ANSWER if opens else reply
+    marks, in_block, length = list[re.Match[str]](), list[re.Match[str]](), 0
+    for mark in _MARK.finditer(reply):
+        if block := mark["block"]:
+            if length in (0, len(block)):
+                marks += in_block
+                in_block, length = [], len(block)
+        elif close := mark["close"]:
+            if length == len(close):
+                in_block, length = [], 0
+        elif mark["hunk"] is None:
+            (in_block if length else marks).append(mark)
+    start, began, ended = 0, False, True
+    for mark in (*marks, *in_block):
+        if mark["begin"] is not None:
+            began, ended = True, False
+        elif began or mark["within"] is None:
+            start, ended = mark.end(), True
+    if not ended:
+        return NO_ANSWER
+    return reply[start:].lstrip("\r\n").removesuffix("<|end|>").removesuffix("<|return|>") if start else reply
