@@ -21,6 +21,7 @@ from evogit.core import Entry, Evaluated, FailedProposal, Proposed, Spent
 from evogit.history import History
 from evogit.llm import ModelError, SpendingLimitError
 from evogit.llm.registry import OpenModels
+from evogit.llm.thoughts import NO_ANSWER
 from evogit.repository import Repository
 from evogit.run import Run as Engine
 from evogit.selection import Move
@@ -175,6 +176,7 @@ REFUSED = [
     ("<<<<<<< WRITE main.py\n\ud800\n>>>>>>> END", "not valid Unicode"),
     (FINISH, "the draft changes nothing"),
     (BABBLE, "the reply holds no block"),
+    (NO_ANSWER, "nothing but thoughts"),
     ("<<<<<<< SEARCH main.py\nVALUE = 1\n", "not closed"),
 ]
 

@@ -101,12 +101,23 @@ CODE = b"def f():\n    if x:\n        return 1\n"
         (CODE.replace(b"\n", b"\r\n"), CODE.replace(b"1", b"2"), CODE.replace(b"\n", b"\r\n").replace(b"1", b"2")),
         (b"a\r\nb\n", b"a\nb\n", b"a\nb\n"),
         (b"a\0\n", b"a\0\r\n", b"a\0\r\n"),
+        (b"\x1f\x8bzip", b"\x1f\x8b\r\n\n", b"\x1f\x8b\r\n\n"),
+        (b"1.0", b"1.1\n", b"1.1"),
+        (b"a", b"a\r\nb\r\n", b"a\r\nb"),
     ],
 )
 def test_what_was_uniform_in_a_file_stays_so(lab: Lab, old: bytes, new: bytes, kept: bytes) -> None:
-    parent = lab.add({"src/a.py": old}, lab.seed())
-    found = read_of(lab, parent, packed({"src/a.py": new}, {**SHOWN, "src/a.py": old}))
-    assert found.changes == ({} if kept == old else {"src/a.py": kept})
+    assert changed(lab, "src/a.py", old, new) == ({} if kept == old else {"src/a.py": kept})
+
+
+def test_recipes_of_a_makefile_may_be_indented_by_tabs(lab: Lab) -> None:
+    old, new = b"all:\n    true\n", b"all:\n\ttrue\n"
+    assert changed(lab, "src/Makefile", old, new) == {"src/Makefile": new}
+
+
+def changed(lab: Lab, path: str, old: bytes, new: bytes) -> Mapping[str, bytes | None]:
+    parent = lab.add({path: old}, lab.seed())
+    return read_of(lab, parent, packed({path: new}, {**SHOWN, path: old})).changes
 
 
 def test_a_repository_that_a_program_leaves_behind_is_left_out(returned: Callable[..., Returned]) -> None:
@@ -295,7 +306,7 @@ def test_an_edit_comes_back_as_it_was_made(
     modes = {path: 0o755 if path in programs else 0o644 for path in ("run.sh", *edit)}
     found = read_of(lab, commit, packed(edit, files, modes))
     edited = {path: content for path, content in {**files, **edit}.items() if content is not None}
-    edited = {path: kept_uniform(files.get(path, b""), content) for path, content in edited.items()}
+    edited = {path: kept_uniform(path, files.get(path, b""), content) for path, content in edited.items()}
     were = {path: path == "run.sh" for path in files}
     are = {path: modes.get(path) == 0o755 for path in edited}
     differ = {

@@ -8,6 +8,7 @@ from evogit.agents.editing.blocks import EditError
 from evogit.agents.editing.calls import RunCommand, read_calls
 from evogit.agents.editing.draft import Draft
 from evogit.agents.editing.reply import parse, reason_of
+from evogit.llm.thoughts import NO_ANSWER
 
 CODE = b"""import math
 
@@ -180,6 +181,7 @@ RING = "<<<<<<< SEARCH src/ring.py"
         ("<<<<<<< SEARCH src/ring.py\nimport math", "is not closed"),
         # no file, or several
         ("```python\n# src/ring.py\nimport math\n```", "holds no edit block"),
+        (NO_ANSWER, "nothing but thoughts"),
         (block("Now the edge:\n<<<<<<< SEARCH", OLD, NEW), "names no file"),
         (edge(RING) + "\nNow the other one:\n" + block("<<<<<<< SEARCH", "import math", "x"), "names no file"),
         (edge(RING) + "<<<<<<< WRITE\nx\n>>>>>>> END", "names no file"),

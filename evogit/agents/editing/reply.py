@@ -27,6 +27,7 @@ from evogit.agents.editing.blocks import (
     path_in_comment,
     path_of_fence,
 )
+from evogit.llm.thoughts import NO_ANSWER
 from evogit.text import family_key, one_line, titled
 
 MOST_BLOCKS = 200  # blocks of a reply; carrying one out may take as long as reading the file
@@ -107,6 +108,8 @@ class Reader:
 
     def __init__(self, reply: str, kinds: Iterable[str] = EDITS) -> None:
         text = reply.replace("\r\n", "\n")
+        if text == NO_ANSWER:
+            raise EditError("the reply is nothing but thoughts, as their end is missing", "Write blocks after them.")
         if "\0" in text:
             raise EditError("the reply holds a NUL character, which no text file has")
         self._open = re.compile(rf"(<{{5,}}) ?({'|'.join(kinds)})((?:[ \t:].*)?)")

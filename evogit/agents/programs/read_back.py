@@ -87,7 +87,7 @@ def read_back(found: Iterable[Member], brief: Brief, background: Background, jun
     changes = dict[str, bytes | None]()
     for path, now in folder.changed.items():
         before = background.read(path) if now and path in background.sizes else b""
-        changes[path] = kept_uniform(before, bytes(now.content)) if now else None
+        changes[path] = kept_uniform(path, before, bytes(now.content)) if now else None
         if now and changes[path] == before != bytes(now.content) and background.entries[path][0] == _MODES[now.kind]:
             del changes[path]  # nothing but its line ends, or the like, was changed
     modes = {path: _MODES[now.kind] for path, now in folder.changed.items() if now and path in changes}

@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 import re
 
+_BINARY = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+_MAKEFILE = re.compile(r"(^|/)(GNU)?[Mm]akefile[^/]*$|\.mk$")
+"""Paths of files in which tabs and spaces mean different things."""
 _INDENT = re.compile(rb"^[ \t]+(?=\S)", re.MULTILINE)
 
 
-def kept_uniform(old: bytes, new: bytes) -> bytes:
+def kept_uniform(path: str, old: bytes, new: bytes) -> bytes:
     """Return `new` with the line ends, the final newline and the kind of indentation that all of `old` has."""
-    if b"\0" in old or b"\0" in new or not old or not new:
+    if not old or not new or _BINARY.search(old) or _BINARY.search(new):
         return new
-    plain = _indented_alike(_plain(old), _plain(new))
+    plain = _plain(new) if _MAKEFILE.search(path) else _indented_alike(_plain(old), _plain(new))
     end = old.endswith(b"\n")
     if plain.endswith(b"\n") != end:
         plain = plain + b"\n" if end else plain.rstrip(b"\n")
-    crlf, lines = old.count(b"\r\n"), old.count(b"\n")
+    model = old if b"\n" in old else new
+    crlf, lines = model.count(b"\r\n"), model.count(b"\n")
     if crlf and crlf == lines:
         return plain.replace(b"\n", b"\r\n")
-    return plain if not crlf or not lines else new
+    return new if crlf else plain
 
 
 def _plain(text: bytes) -> bytes:
