@@ -136,9 +136,8 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
         """Return those not shared, which candidates of a command can read. Raises ConfigError: a link leads out."""
         folder = self.evaluator_folder.relative_to(self.folder).as_posix()
         found = {f"{folder}/{path}": data for path, (data, _) in self.evaluator_files().items()}
-        given = {name: os.environ.get(name, "") for name in self.variables}
-        found |= {f"{name}.env": f"{name}={value}".encode() for name, value in given.items()}
-        return {path: data for path, data in found.items() if not matches(path, self.shared)}
+        secrets = {path: data for path, data in found.items() if not matches(path, self.shared)}
+        return secrets | {f"{name}.env": f"{name}={os.environ.get(name, '')}".encode() for name in self.variables}
 
     @property
     def templates(self) -> Path:

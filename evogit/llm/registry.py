@@ -7,7 +7,7 @@ import json
 import os
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -88,10 +88,13 @@ class OpenModels:
             raise UsageError(f"expected a model behind an endpoint for programs that ask it, got {name!r} of {of}")
         return self._endpoint(name, self._table(name))
 
-    def forget_keys(self) -> None:
-        """Take all variables that hold keys out of the environment, so that no process started later inherits one."""
+    def forget_keys(self, but: Collection[str] = ()) -> None:
+        """Remove all variables that hold keys from the environment, so that no process started later inherits one.
+
+        Those of `but` stay: the user gives them to the task's evaluator, too.
+        """
         named = {table.key_env for table in self._user.models.values() if table.key_env}
-        for variable in {OPENAI_KEY, *named}:
+        for variable in {OPENAI_KEY, *named}.difference(but):
             os.environ.pop(variable, None)
 
     async def close(self) -> None:

@@ -379,3 +379,37 @@ def test_a_title_of_megabytes_fills_no_terminal(cli: Cli, tmp_path: Path) -> Non
         done = cli(*command, cwd=tmp_path / "repo")
         assert done.code == 0, done.err
         assert max(map(len, done.out.splitlines())) < 3_000, command
+
+
+KEYED = """\
+import os
+from evogit import Case
+def evaluate(program, split):
+    text = program.run(["cat", "a.txt"]).stdout
+    yield Case("all", feedback="asked with " + os.environ["OPENAI_API_KEY"], score=len(text))
+"""
+
+
+@pytest.mark.parametrize("more", ["", 'shared = ["**"]'])
+def test_an_evaluator_may_have_the_key_of_the_agents_too_and_what_it_says_of_it_is_redacted(
+    cli: Cli, tmp_path: Path, more: str
+) -> None:
+    task, key = tmp_path / "task", "c4nary-of-the-judge"
+    toml = (
+        TOML.format(more=more)
+        .replace("src/**", "a.txt")
+        .replace('"python"', '"python"\nenvironment = ["OPENAI_API_KEY"]')
+    )
+    for path, text in {"task.toml": toml, ".evogit/evaluate.py": KEYED, "seed/a.txt": "a\n"}.items():
+        (task / path).parent.mkdir(parents=True, exist_ok=True)
+        (task / path).write_text(text)
+    script = tmp_path / "script.txt"
+    script.write_text("TITLE: b\n<<<<<<< WRITE a.txt\nlonger\n>>>>>>> END\n")
+    limits = ("--proposals", "1", "--evaluations", "3")
+    cli("trust", task)
+    out = tmp_path / "run"
+    done = cli("run", task, "--model", f"script:{script}", *limits, "--yes", "-C", out, OPENAI_API_KEY=key)
+    assert done.code == 0, done.err
+    shown = cli("-C", out, "show", "best").out
+    assert "asked with [redacted]" in shown
+    assert CANARY not in shown

@@ -6,7 +6,7 @@ import asyncio
 import math
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -87,7 +87,7 @@ def audit(
     if audited_task.judged == "pairs":
         raise RefusedError(f"{audited_task.name}: pairs of candidates are compared; there is no score to forge")
     laboratory = Laboratory(audited_task, sandbox, seconds=MAX_SECONDS)
-    if asyncio.run(_audit(terminal, laboratory, attacks, out, _asking(model, dollars))):
+    if asyncio.run(_audit(terminal, laboratory, attacks, out, _asking(model, dollars, audited_task.variables))):
         sys.exit(1)
 
 
@@ -101,7 +101,7 @@ def _make(out: Path) -> None:
 
 
 @asynccontextmanager
-async def _asking(name: str | None, dollars: float | None) -> AsyncIterator[list[Attack]]:
+async def _asking(name: str | None, dollars: float | None, variables: Collection[str]) -> AsyncIterator[list[Attack]]:
     """Open the attack that asks a model. Raise UsageError if dollars are limited and its price is not known."""
     if name is None:
         yield []
@@ -114,7 +114,7 @@ async def _asking(name: str | None, dollars: float | None) -> AsyncIterator[list
         model = models.get(name)
         if dollars is not None and model.price is None:
             raise UsageError(f"expected a known price of {name} to keep --dollars; say it in your settings")
-        models.forget_keys()
+        models.forget_keys(variables)
         yield [attack_by(model, CommandAccount(dollars), MAX_SECONDS)]
     finally:
         await models.close()

@@ -9,7 +9,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -91,7 +91,8 @@ def bench(
     if twice := {each.name for each in tasks if [other.name for other in tasks].count(each.name) > 1}:
         raise UsageError(f"expected tasks of different names, got {' and '.join(twice)} more than once")
     usual, compared = _populations(asked, compared)
-    setup = _setup(asked, [each.population(usual) for each in compared], chosen)
+    variables = {name for each in tasks for name in each.variables}
+    setup = _setup(asked, [each.population(usual) for each in compared], chosen, variables)
     for each in tasks:
         each.check_trust(chosen["sandbox"], ", ".join(setup.reached))
     common = {name: chosen[name] for name in ("evaluations", "split", "sandbox")}
@@ -134,7 +135,12 @@ def _populations(asked: AgentOptions, compared: Sequence[Method]) -> tuple[tuple
     return usual, tuple(told)
 
 
-def _setup(asked: AgentOptions, populations: Sequence[tuple[AgentSpec, ...]], chosen: dict[str, Any]) -> AgentSetup:
+def _setup(
+    asked: AgentOptions,
+    populations: Sequence[tuple[AgentSpec, ...]],
+    chosen: dict[str, Any],
+    variables: Collection[str],
+) -> AgentSetup:
     """All agents of any run, with the limits on all runs together."""
     everyone = tuple(dict.fromkeys(spec for each in populations for spec in each))
     limits = {name: chosen[name] for name in Settings().ceilings}
@@ -142,6 +148,7 @@ def _setup(asked: AgentOptions, populations: Sequence[tuple[AgentSpec, ...]], ch
         replace(asked, agent=everyone, agents=None, model=""),
         Settings(sandbox=chosen["sandbox"], **limits),
         History(""),
+        variables=variables,
     )
     if any((program := setup.programs.find(spec.kind)) and not program.metered for spec in everyone):
         raise UsageError('expected programs without auth = "mount", as their use of models is not counted')

@@ -148,7 +148,9 @@ def run(
     anew = _begins_anew(target, settings)
     settings = replace(settings, selector=selector_before(selector, found, before))
     kind = "coder" if found.command else "editor"  # a repository takes reading, profiling and measuring
-    setup = resolve_agents(asked, settings, history, before, found.models, private=target.private, asking_kind=kind)
+    setup = resolve_agents(
+        asked, settings, history, before, found.models, target.private, asking_kind=kind, variables=found.variables
+    )
     programs = [spec.kind for spec in setup.settings.population if setup.programs.find(spec.kind)]
     found.check_trust(settings.sandbox, ", ".join([*setup.reached, *programs]))
     if not (terminal.live and not detached) and not setup.will_end:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,12 +110,14 @@ def resolve_agents(
     panel: Sequence[str] = (),
     private: Sequence[Path] = (),
     asking_kind: str = "editor",
+    variables: Collection[str] = (),
 ) -> AgentSetup:
     """Find the agents and open their models and those of the task's `panel`, before anything is written.
 
     Agents and limits that are not asked for are those `before`; with a model alone they are of the `asking_kind`.
-    Coding programs cannot read `private` folders. Raise ConfigError if the user's settings are wrong; CredentialError
-    if a key cannot be had; UsageError if what was asked for makes no sense together.
+    Coding programs cannot read `private` folders. `variables` of the environment are kept for evaluators.
+    Raise ConfigError if the user's settings are wrong; CredentialError if a key cannot be had; UsageError if what was
+    asked for makes no sense together.
     """
     user, before = load_user_settings(os.environ), before or EarlierStarts()
     specs = population(asked, before, user, panel, asking_kind)
@@ -129,7 +131,7 @@ def resolve_agents(
     for spec in employed:
         for name in filter(None, spec.models):
             models.endpoint_of(name)
-    models.forget_keys()
+    models.forget_keys(variables)
     limited = with_ceilings(replace(settings, population=specs, panel=tuple(panel)), history, before, asking)
     given = settings.ceilings
     added = {name: limit for name, limit in limited.ceilings.items() if limit is not None and given[name] is None}
