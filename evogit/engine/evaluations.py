@@ -309,7 +309,9 @@ class Evaluations:
         return replace(done, stdout=self._redactor.data(done.stdout), stderr=self._redactor.data(done.stderr))
 
     def with_seed(self, tree: str) -> str:
-        """Return the tree with the seed's editable files in SEED_FOLDER, to compare what both print."""
+        """Return the tree with the seed's editable files in SEED_FOLDER, unless it has something there of its own."""
+        if any(f"{entry.path}/".startswith(f"{SEED_FOLDER}/") for entry in self._repository.trees.entries(tree)):
+            return tree
         seed = self._history.phylogeny[self._history.seed or ""].tree
         entries = [entry for entry in self._repository.trees.entries(seed) if entry.is_file]
         shown = [entry for entry in entries if self._task.is_editable(entry.path) and self._task.is_visible(entry.path)]

@@ -65,6 +65,21 @@ async def test_a_command_can_compare_the_draft_with_the_seed(tmp_path: Path, tin
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("own", [".seed", ".seed/program.py"])
+async def test_a_command_finds_what_the_repository_itself_has_where_the_seed_would_be(
+    tmp_path: Path, tiny: Callable[..., Task], own: str
+) -> None:
+    toml = SPINNING.replace("editable = [", f'editable = ["{own}", ')
+    task = tiny(toml=toml, program="# right\nprint('{\"steps\": 100}')\n")
+    assert task.seed
+    (task.seed / own).parent.mkdir(exist_ok=True)
+    (task.seed / own).write_text("own words\n")
+    engine = coders(tmp_path, task, "one", edit(80, f"RUN cat {own}", "FINISH drop twenty"), evaluations=3, proposals=1)
+    await engine.evolve()
+    assert "own words" in transcript(engine.repository, *story(engine))
+
+
+@pytest.mark.slow
 async def test_steps_that_a_session_keeps_are_candidates_one_after_the_other(
     tmp_path: Path, tiny: Callable[..., Task]
 ) -> None:
