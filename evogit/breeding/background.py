@@ -105,20 +105,28 @@ class Backgrounds:
         return redactor(self._task, self._repository, self._history)
 
     def of(
-        self, parent: Candidate, donor: Candidate | None = None, known: int | None = None, plans: Sequence[str] = ()
+        self,
+        parent: Candidate,
+        donor: Candidate | None = None,
+        known: int | None = None,
+        plans: Sequence[str] = (),
+        *,
+        afresh: bool = False,
     ) -> Background:
-        """What is known about `parent`, what `donor` did that it does not have, and the `plans` of others.
+        """Gather the facts about `parent`, the steps of `donor` that it lacks, and the `plans` of others.
 
-        `known` is the last move that may be told of, where the same must be told however long others take.
+        `known` is the last move that counts, where a brief must not depend on how long others take. With `afresh` no
+        code of other candidates is shown.
         """
         task, history, graph = self._task, self._history, self._history.phylogeny
         files = self._repository.trees.lazily(parent.tree, self._visible)
         lineage = self._relatives(self._steps(parent.commit))  # whose tree is its own, not half of a merge
         tried = ideas(history, known)
         carried = graph.ancestors(parent.commit).intersection(idea.candidate for idea in tried)
-        other = donor or self._other_family(tried, carried)
+        other = donor or (None if afresh else self._other_family(tried, carried))
         inspirations = self._relatives(_of_donor(graph, parent, other)) if other else ()
-        best, latest = self._instead(parent, history.best), history.moves if known is None else known
+        best = None if afresh else self._instead(parent, history.best)
+        latest = history.moves if known is None else known
         return Background(
             task=task.name,
             metrics=_metrics(task),
@@ -140,7 +148,7 @@ class Backgrounds:
             guidance=tuple(history.guidance),
             notes=self._notes(parent, latest),
             lineage=lineage,
-            siblings=self._siblings(parent, inspirations),
+            siblings=self._siblings(parent, inspirations, with_code=not afresh),
             failures=self._failures(parent, latest),
             last_failure=self._last_failure(parent, latest),
             refusals=self._refusals(latest),
@@ -306,10 +314,10 @@ class Backgrounds:
         seen = set(islice(filter(self._visible, sorted(paths)), MOST))
         return self._repository.trees.files(other.tree, seen.__contains__)
 
-    def _siblings(self, parent: Candidate, others: Sequence[Relative]) -> tuple[Relative, ...]:
-        """The best child that gained, the last that failed, with their changes, and those that people rejected.
+    def _siblings(self, parent: Candidate, others: Sequence[Relative], *, with_code: bool) -> tuple[Relative, ...]:
+        """Return the best child that gained and the last that failed, with their changes, and rejected children.
 
-        Without those that are told of elsewhere: as an inspiration, or as being tried now.
+        Inspirations and candidates that await their evaluation are in other sections.
         """
         history = self._history
         told_of = {*history.pending, *(each.candidate.commit for each in others)}
@@ -321,7 +329,7 @@ class Backgrounds:
         best = sorted(better, key=lambda commit: self._task.primary.sign * (history.fitness(commit) or 0.0))
         shown = {*best[-1:], *failed[-1:]}
         told = shown.union(rejected[-MOST:])
-        return self._relatives([each for each in children if each.commit in told], shown)
+        return self._relatives([each for each in children if each.commit in told], shown if with_code else ())
 
     def _children(self, parent: Candidate) -> list[Candidate]:
         """Return what was made of a candidate, also where it was put on another one, oldest first."""

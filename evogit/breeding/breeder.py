@@ -372,12 +372,9 @@ class Breeder:
         self, parent: Candidate, donor: Candidate | None, number: int, tactic: str, *, afresh: bool
     ) -> Background:
         known = number - self._deterministic_agents if self._deterministic_agents else None
-        background = self._backgrounds.of(parent, donor, known, self._claims.plans())
+        background = self._backgrounds.of(parent, donor, known, self._claims.plans(), afresh=afresh)
         kept = (lesson for _, lesson in self._kept_lessons())
         lessons = offered(kept, self._history, self._task.purpose, background.sizes)
-        if afresh:  # from the goal and the seed alone
-            siblings = tuple(replace(each, diff="") for each in background.siblings)
-            background = replace(background, best=None, best_files={}, lead=None, siblings=siblings)
         return replace(background, lessons=lessons, tactic=self._history.tactics[tactic].text if tactic else "")
 
     def _bred(self, parent: Candidate, donor: Candidate | None, proposal: Proposal) -> Bred:
