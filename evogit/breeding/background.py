@@ -120,7 +120,8 @@ class Backgrounds:
         task, history = self._task, self._history
         files = self._repository.trees.lazily(parent.tree, self._visible)
         tried = ideas(history, known)
-        carried = history.phylogeny.ancestors(parent.commit).intersection(idea.candidate for idea in tried)
+        ancestors = history.phylogeny.ancestors(parent.commit)
+        carried = ancestors.intersection(commit for idea in tried for commit in idea.candidates)
         other = donor or (None if afresh else self._other_family(tried, carried))
         return Background(
             task=task.name,
@@ -199,11 +200,11 @@ class Backgrounds:
         largest = sorted(early, key=lambda each: gains[each.commit] or 0.0)[CLOSE - MOST :]
         return [*sorted(largest, key=lambda each: each.number), *late]
 
-    def _other_family(self, tried: Sequence[Idea], carried: Collection[str]) -> Candidate | None:
+    def _other_family(self, tried: Sequence[Idea], carried: set[str]) -> Candidate | None:
         """Return the best candidate of a family that a candidate has nothing of, when the run stands still."""
         history = self._history
         record = history.phylogeny[history.best].move if history.best else 0
-        own = {"", TUNING, *(idea.family for idea in tried if idea.candidate in carried)}
+        own = {"", TUNING, *(idea.family for idea in tried if not carried.isdisjoint(idea.candidates))}
         others = [idea for idea in tried if idea.family not in own and idea.score is not None]
         if sum(move > record for idea in tried for move in idea.moves) < STILL or not others:
             return None
