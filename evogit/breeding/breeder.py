@@ -240,8 +240,7 @@ class Breeder:
 
     def _check(self, bred: Bred) -> None:
         """Refuse what differs from the seed in too much, or copies code that was pruned with its carriers."""
-        if origin := self._carried.copied_from(bred.tree, bred.parents):
-            reason = f"it has code of {origin[:7]}, which was pruned with all that carry its code"
+        if reason := self._carried.refusal(bred.tree, bred.parents):
             raise NoUsableChangeError(reason, bred.evidence)
         seed = next(iter(self._history.phylogeny))
         try:
