@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from evogit.agents import Advice, Agent, Background, Brief, FileContents, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
-from evogit.breeding.credit import OperatorCredits, merits
+from evogit.breeding.credit import merits
 from evogit.breeding.crossings import Crossings, title
 from evogit.breeding.fingerprints import Fingerprints
 from evogit.breeding.inspirations import Inspirations
@@ -158,7 +158,6 @@ class Breeder:
         self._inspirations = Inspirations(repository, history)
         self._carried = CarriedCode(repository, history)
         self._claims = Board(silent=deterministic_agents > 0)
-        self._credits = OperatorCredits()
         self.fingerprint = Fingerprints(repository, history).fingerprint if task.fingerprints else None
         self._secrets = [secret.encode() for secret in secrets]
 
@@ -362,7 +361,6 @@ class Breeder:
             move=number,
             account=account,
             boldness=boldness,
-            experience=self._credits.of(self._history),
             merits=lambda: merits(self._history),
             conflicts=conflicts or {},
         )
