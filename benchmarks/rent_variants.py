@@ -83,8 +83,6 @@ FREE = [
     Variant("pareto over cases", "free", "pareto:over=cases", adds=True, code=("selection/pareto.py",)),
     Variant("map-elites", "free", "map-elites:size=0..4000/40", adds=True, code=("selection/map_elites.py",)),
     Variant("islands", "free", "islands:count=2", adds=True, code=("selection/islands.py",)),
-    Variant("operators by credit", "free", apply=put(breeder.OperatorCredits, of=lambda self, history: {}),
-            code=("breeding/credit.py",)),
     Variant("exploring", "free", "elitist:p_explore=0", apply=put(elitist, P_EXPLORE_PER_WAIT=0)),
     Variant("boldness", "free", "elitist:boldness_max=1"),
     Variant("drift on plateaus", "free", apply=put(elitist, _latest=lambda history, best: best),

@@ -33,13 +33,6 @@ class NoUsableChangeError(EvoGitError):
         self.idea = dict(idea or {})
 
 
-class OperatorCredit(Struct, frozen=True):
-    """How often a way of changing code was tried of late, and how often the child was better than its first parent."""
-
-    tries: int
-    gains: int
-
-
 class ModelCredit(Struct, frozen=True, kw_only=True):
     """The recent gains of a model or a kind of agents; older moves count less."""
 
@@ -249,9 +242,9 @@ class Brief(Struct, frozen=True, kw_only=True):
     `files` are the editable files of the parent. `donor` and `donor_files` are another good candidate, from which
     code may be taken; both are empty when there is none. `background` gathers the rest, which costs a few
     milliseconds. `move` is the number of the agent's move, `account` what its calls of models are charged to;
-    `boldness` multiplies the usual size of a change. `experience` tells how ways of changing code did in this
-    run, by their names in `Proposal.strategy`; `merits` tells the same of models, by their names. `steps` tells how far
-    named numbers should go next, as far as that was learned; it is None where they are changed like any other number.
+    `boldness` multiplies the usual size of a change. `merits` tells what models brought in this run, by their names.
+    `steps` tells how far named numbers should go next, as far as that was learned; it is None where they are changed
+    like any other number.
     """
 
     goal: str
@@ -263,7 +256,6 @@ class Brief(Struct, frozen=True, kw_only=True):
     move: int = 0
     account: Account | None = None
     boldness: float = 1.0
-    experience: Mapping[str, OperatorCredit] = field(default_factory=dict)
     merits: Callable[[], Mapping[str, ModelCredit]] = no_merits
     steps: Mapping[Constant, float] | None = None
     # files with conflicts of a merge that are to be settled now -> how many characters their markers have

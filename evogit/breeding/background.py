@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import islice
 from typing import Any
@@ -13,7 +13,7 @@ from evogit.agents.briefs.ancestry import START, Ancestry
 from evogit.agents.briefs.digest import telling
 from evogit.agents.briefs.relevance import words_of
 from evogit.config import Task
-from evogit.core import Candidate, Decision, Evaluation, Metric, RepositoryError
+from evogit.core import Candidate, Decision, FailedProposal, Metric, RepositoryError
 from evogit.credentials import Redactor
 from evogit.history import History
 from evogit.history.context import redactor
@@ -32,7 +32,6 @@ from evogit.text import lines_of
 
 CLOSE = 3
 """Ancestors, siblings and inspirations, the latest ones, whose diffs are shown."""
-
 
 MAX_NOTED_SESSIONS = 2
 """The latest sessions of the parent's line, and as many of other lines, whose notes are in a brief."""
@@ -105,20 +104,25 @@ class Backgrounds:
         return redactor(self._task, self._repository, self._history)
 
     def of(
-        self, parent: Candidate, donor: Candidate | None = None, known: int | None = None, plans: Sequence[str] = ()
+        self,
+        parent: Candidate,
+        donor: Candidate | None = None,
+        known: int | None = None,
+        plans: Sequence[str] = (),
+        *,
+        afresh: bool = False,
     ) -> Background:
-        """What is known about `parent`, what `donor` did that it does not have, and the `plans` of others.
+        """Gather the facts about `parent`, the steps of `donor` that it lacks, and the `plans` of others.
 
-        `known` is the last move that may be told of, where the same must be told however long others take.
+        `known` is the last move that counts, where a brief must not depend on how long others take. With `afresh` no
+        code of other candidates is shown.
         """
-        task, history, graph = self._task, self._history, self._history.phylogeny
+        task, history = self._task, self._history
         files = self._repository.trees.lazily(parent.tree, self._visible)
-        lineage = self._relatives(self._steps(parent.commit))  # whose tree is its own, not half of a merge
         tried = ideas(history, known)
-        carried = graph.ancestors(parent.commit).intersection(idea.candidate for idea in tried)
-        other = donor or self._other_family(tried, carried)
-        inspirations = self._relatives(_of_donor(graph, parent, other)) if other else ()
-        best, latest = self._instead(parent, history.best), history.moves if known is None else known
+        ancestors = history.phylogeny.ancestors(parent.commit)
+        carried = ancestors.intersection(commit for idea in tried for commit in idea.candidates)
+        other = donor or (None if afresh else self._other_family(tried, carried))
         return Background(
             task=task.name,
             metrics=_metrics(task),
@@ -138,31 +142,49 @@ class Backgrounds:
             seed_metrics=self._metrics(history.seed),
             best_metrics=self._metrics(history.best),
             guidance=tuple(history.guidance),
-            notes=self._notes(parent, latest),
-            lineage=lineage,
-            siblings=self._siblings(parent, inspirations),
-            failures=self._failures(parent, latest),
-            last_failure=self._last_failure(parent, latest),
-            refusals=self._refusals(latest),
+            **self._past(parent, history.moves if known is None else known),
             ideas=tried,
             carried=carried,
             others=(*self._others(parent), *plans) if known is None else (),
-            inspirations=inspirations,
-            **self._donated(parent, other),
-            best=best,
-            best_files=self._changed_files(parent, best.candidate) if best else {},
-            lead=compare(history.scores, best.candidate.commit, parent.commit) if best else None,
+            **self._relations(parent, other, afresh=afresh),
             places=places(history) + (0 if history.repeats else MORE_PLACES),
-            margins={metric.name: self._margin(parent.commit, metric.name) for metric in task.metrics},
-            **self._conditions(files.entries),
-            templates=task.templates,
-            bundle=self._bundle(parent, lineage, other, inspirations),
+            **self._conditions(parent, files.entries),
         )
 
-    def _conditions(self, paths: Iterable[str]) -> dict[str, Any]:
-        """Return the fields of how candidates are evaluated, and by how many agents they are made."""
-        task, started = self._task, self._history.started
+    def _past(self, parent: Candidate, until: int) -> dict[str, Any]:
+        """Return the fields of notes, failures and refusals, of moves up to `until`."""
         return {
+            "notes": self._notes(parent, until),
+            "failures": self._failures(parent, until),
+            "last_failure": self._last_failure(parent, until),
+            "refusals": self._refusals(until),
+        }
+
+    def _relations(self, parent: Candidate, donor: Candidate | None, *, afresh: bool) -> dict[str, Any]:
+        """Return the fields of relatives: lineage, siblings, donor and best; `afresh` shows the code of none."""
+        history = self._history
+        lineage = self._relatives(self._steps(parent.commit))  # whose tree is its own, not half of a merge
+        inspirations = self._relatives(_of_donor(history.phylogeny, parent, donor)) if donor else ()
+        foreign, foreign_files = self._instead(parent, donor.commit if donor else None)
+        best, best_files = self._instead(parent, None if afresh else history.best)
+        return {
+            "lineage": lineage,
+            "siblings": self._siblings(parent, inspirations, with_code=not afresh),
+            "inspirations": inspirations,
+            "donor": foreign,
+            "donor_files": foreign_files,
+            "best": best,
+            "best_files": best_files,
+            "lead": compare(history.scores, best.candidate.commit, parent.commit) if best else None,
+            "bundle": self._bundle(parent, lineage, donor, inspirations),
+        }
+
+    def _conditions(self, parent: Candidate, paths: Iterable[str]) -> dict[str, Any]:
+        """Return the fields of how candidates are evaluated, how certainly, and by how many agents they are made."""
+        task, started, scores = self._task, self._history.started, self._history.scores
+        return {
+            "margins": {each.name: scores.margin(parent.commit, metric=each.name) or 0.0 for each in task.metrics},
+            "templates": task.templates,
             "inside": started is not None and started.judged == "inside",
             "judge": _judge(task),
             "limits": task.told_limits,
@@ -178,11 +200,11 @@ class Backgrounds:
         largest = sorted(early, key=lambda each: gains[each.commit] or 0.0)[CLOSE - MOST :]
         return [*sorted(largest, key=lambda each: each.number), *late]
 
-    def _other_family(self, tried: Sequence[Idea], carried: Collection[str]) -> Candidate | None:
+    def _other_family(self, tried: Sequence[Idea], carried: set[str]) -> Candidate | None:
         """Return the best candidate of a family that a candidate has nothing of, when the run stands still."""
         history = self._history
         record = history.phylogeny[history.best].move if history.best else 0
-        own = {"", TUNING, *(idea.family for idea in tried if idea.candidate in carried)}
+        own = {"", TUNING, *(idea.family for idea in tried if not carried.isdisjoint(idea.candidates))}
         others = [idea for idea in tried if idea.family not in own and idea.score is not None]
         if sum(move > record for idea in tried for move in idea.moves) < STILL or not others:
             return None
@@ -191,13 +213,19 @@ class Backgrounds:
 
     def _evaluated(self, parent: Candidate) -> dict[str, Any]:
         """Return how the parent was evaluated: the fields from `evaluation` to `output`."""
-        evidence, evaluation = self._evidence(parent), self._evaluation(parent)
+        history, commit = self._history, parent.commit
+        evidence, evaluation = self._files(history.evidence.get(commit, "")), history.evaluation(commit)
+        if evaluation:  # its journal may be older than the redaction of names
+            names = {*self._task.metric_names, *self._task.splits}
+            evaluation = redacted_evaluation(evaluation, self._redactor, names)
+        verdicts = said_of(history.strengths, commit, MOST) if history.strengths else {}
+        failed = evaluation is not None and not evaluation.ok
         return {
             "evaluation": evaluation,
-            "repeats": self._history.scores.repeated(parent.commit) + 1 if evaluation else 0,
-            "feedback": read_feedback(evidence.get(FEEDBACK, b"")) | self._verdicts(parent),
+            "repeats": history.scores.repeated(commit) + 1 if evaluation else 0,
+            "feedback": read_feedback(evidence.get(FEEDBACK, b"")) | verdicts,
             "log": evidence.get(LOG, b"").decode(errors="replace"),
-            "output": "" if evaluation is None or evaluation.ok else _tail(evidence.get(STDERR, b"")),
+            "output": evidence.get(STDERR, b"")[-TAIL:].decode(errors="replace") if failed else "",
         }
 
     def _notes(self, parent: Candidate, until: int) -> tuple[str, ...]:
@@ -269,47 +297,32 @@ class Backgrounds:
             self._seen += 1
         return self._restless
 
-    def _verdicts(self, parent: Candidate) -> dict[str, str]:
-        """What judges said when comparing it with others."""
-        strengths = self._history.strengths
-        return said_of(strengths, parent.commit, MOST) if strengths else {}
-
     def _metrics(self, commit: str | None) -> dict[str, float]:
         """Of the run's split; empty while there are none."""
         evaluation = self._history.evaluation(commit) if commit else None
         return dict(evaluation.metrics) if evaluation else {}
 
-    def _margin(self, commit: str, metric: str | None = None) -> float:
-        return self._history.scores.margin(commit, metric=metric) or 0.0
+    def _instead(self, parent: Candidate, commit: str | None) -> tuple[Relative | None, Mapping[str, bytes]]:
+        """Return the best or a donor with its patch against the parent, and its versions of a few changed files.
 
-    def _instead(self, parent: Candidate, other: str | None) -> Relative | None:
-        """Another candidate, the best or a donor, with what it has that the parent has not; None for the same files."""
-        history = self._history
-        if other is None or history.phylogeny[other].tree == parent.tree:
-            return None
-        return Relative(
-            candidate=history.phylogeny[other],
-            evaluation=history.evaluation(other),
-            standing=standing(history, other),
-            diff=self._patch(parent.commit, other),
+        None and no files without one, or if it has the parent's tree.
+        """
+        history, trees = self._history, self._repository.trees
+        if commit is None or (other := history.phylogeny[commit]).tree == parent.tree:
+            return None, {}
+        relative = Relative(
+            candidate=other,
+            evaluation=history.evaluation(commit),
+            standing=standing(history, commit),
+            diff=self._patch(parent.commit, commit),
         )
+        changed = sorted(self._repository.changed_paths(parent.tree, other.tree))
+        return relative, trees.files(other.tree, set(islice(filter(self._visible, changed), MOST)).__contains__)
 
-    def _donated(self, parent: Candidate, donor: Candidate | None) -> dict[str, Any]:
-        """Return what a donor has that the parent has not: the fields `donor` and `donor_files`."""
-        if donor is None:
-            return {}
-        return {"donor": self._instead(parent, donor.commit), "donor_files": self._changed_files(parent, donor)}
+    def _siblings(self, parent: Candidate, others: Sequence[Relative], *, with_code: bool) -> tuple[Relative, ...]:
+        """Return the best child that gained and the last that failed, with their changes, and rejected children.
 
-    def _changed_files(self, parent: Candidate, other: Candidate) -> dict[str, bytes]:
-        """What the other has in the files in which it differs, a few of them."""
-        paths = self._repository.changed_paths(parent.tree, other.tree)
-        seen = set(islice(filter(self._visible, sorted(paths)), MOST))
-        return self._repository.trees.files(other.tree, seen.__contains__)
-
-    def _siblings(self, parent: Candidate, others: Sequence[Relative]) -> tuple[Relative, ...]:
-        """The best child that gained, the last that failed, with their changes, and those that people rejected.
-
-        Without those that are told of elsewhere: as an inspiration, or as being tried now.
+        Inspirations and candidates that await their evaluation are in other sections.
         """
         history = self._history
         told_of = {*history.pending, *(each.candidate.commit for each in others)}
@@ -321,7 +334,7 @@ class Backgrounds:
         best = sorted(better, key=lambda commit: self._task.primary.sign * (history.fitness(commit) or 0.0))
         shown = {*best[-1:], *failed[-1:]}
         told = shown.union(rejected[-MOST:])
-        return self._relatives([each for each in children if each.commit in told], shown)
+        return self._relatives([each for each in children if each.commit in told], shown if with_code else ())
 
     def _children(self, parent: Candidate) -> list[Candidate]:
         """Return what was made of a candidate, also where it was put on another one, oldest first."""
@@ -338,7 +351,7 @@ class Backgrounds:
             Relative(
                 candidate=each,
                 evaluation=self._history.evaluation(each.commit),
-                diff=self._diff(each) if each.commit in shown else "",
+                diff=self._patch(each.parents[0], each.commit) if each.commit in shown and each.parents else "",
                 rejected=rejected.get(each.commit, ""),
                 readded=self._readded.by(each) if each.commit in shown else {},
                 standing=standing(self._history, each.commit),
@@ -376,27 +389,28 @@ class Backgrounds:
         latest = [commit for commit in refused if graph[commit].move <= until][-MAX_REFUSALS:]
         return tuple(f"{commit[:7]} {graph[commit].title}: {refused[commit]}" for commit in latest)
 
-    def _diff(self, candidate: Candidate) -> str:
-        return self._patch(candidate.parents[0], candidate.commit) if candidate.parents else ""
-
     def _read_patch(self, old: str, new: str) -> str:
         """What changed, without what a person of more rights may have changed of withheld files."""
         return self._redactor.text(self._repository.diff(old, new, self._visible)[:LONGEST_PATCH])
 
     def _failures(self, parent: Candidate, known: int) -> tuple[str, ...]:
-        """Why the latest proposals from the parent, up to the move `known`, were not usable; each reason once.
-
-        Nothing of those for which no model could be reached.
-        """
-        answered = self._history.authors.answered
-        failures = (event for event in reversed(self._history.failures) if event.move <= known and answered(event))
-        reasons = dict.fromkeys(event.reason for event in failures if parent.commit in event.parents)
+        """Return why the latest proposals from the parent were not usable, each reason once, oldest first."""
+        reasons = dict.fromkeys(event.reason for event in self._unusable(parent, known))
         return tuple(islice(reasons, MOST))[::-1]
 
+    def _unusable(self, parent: Candidate, known: int) -> Iterator[FailedProposal]:
+        """Yield the proposals from the parent that were not usable, up to the move `known`, the latest first.
+
+        Those for which no model could be reached say nothing.
+        """
+        answered = self._history.authors.answered
+        for event in reversed(self._history.failures):
+            if event.move <= known and parent.commit in event.parents and answered(event):
+                yield event
+
     def _last_failure(self, parent: Candidate, known: int) -> str:
-        """Why the latest change of the parent failed that did, unusable or not valid; empty if none did."""
-        unusable = [event for event in self._history.failures if parent.commit in event.parents and event.move <= known]
-        reasons = [(event.move, event.reason) for event in unusable[-1:]]
+        """Return why the latest change of the parent that was unusable or not valid failed; empty if none did."""
+        reasons = [(event.move, event.reason) for event in islice(self._unusable(parent, known), 1)]
         for child in self._children(parent):
             evaluation = self._history.evaluation(child.commit)
             if child.move <= known and evaluation and not evaluation.ok and evaluation.counts:
@@ -408,16 +422,8 @@ class Backgrounds:
         waiting = [each for commit, each in self._history.pending.items() if commit != parent.commit]
         return tuple(f"{each.agent}: {each.title}" for each in waiting[-MOST:])
 
-    def _evaluation(self, parent: Candidate) -> Evaluation | None:
-        """The parent's evaluation; its journal may be older than the redaction of names."""
-        evaluation, names = self._history.evaluation(parent.commit), {*self._task.metric_names, *self._task.splits}
-        return redacted_evaluation(evaluation, self._redactor, names) if evaluation else None
-
-    def _evidence(self, parent: Candidate) -> dict[str, bytes]:
-        """What was kept of the parent's evaluation on the run's split; nothing when it is gone."""
-        return self._files(self._history.evidence.get(parent.commit, ""))
-
     def _files(self, tree: str) -> dict[str, bytes]:
+        """Return what a tree of evidence keeps of an evaluation; nothing if it is gone."""
         wanted = (LOG, FEEDBACK, STDERR)
         try:
             kept = self._repository.trees.files(tree, wanted.__contains__) if tree else {}
@@ -450,10 +456,6 @@ def _runtime(task: Task, provider: str, paths: Iterable[str]) -> str:
     return f"{version} and {packages}" if packages else version
 
 
-def _tail(output: bytes) -> str:
-    return output[-TAIL:].decode(errors="replace")
-
-
 def _refusal(task: Task) -> Callable[[str], str]:
     """Says why agents may not change a path; of what they may not see it says no more than of what is not there."""
 
@@ -468,18 +470,8 @@ def _refusal(task: Task) -> Callable[[str], str]:
     return refusal
 
 
-def _steps(graph: Phylogeny, candidate: Candidate, since: int = -1) -> list[Candidate]:
-    """The candidate's latest first-parent ancestors with a number above `since`, and itself, oldest first."""
-    steps = list[Candidate]()
-    while candidate.number > since and len(steps) < MOST:
-        steps.append(candidate)
-        if not candidate.parents:
-            break
-        candidate = graph[candidate.parents[0]]
-    return steps[::-1]
-
-
 def _of_donor(graph: Phylogeny, parent: Candidate, donor: Candidate) -> list[Candidate]:
-    """What the donor's lineage has done since it left the parent's; empty for an ancestor."""
+    """Return the steps of the donor's lineage since it left the parent's; none of an ancestor."""
     base = graph.merge_base(parent.commit, donor.commit)
-    return _steps(graph, donor, graph[base].number if base else -1)
+    since = graph[base].number if base else -1
+    return [each for each in graph.lineage(donor.commit) if each.number > since]

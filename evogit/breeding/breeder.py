@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from evogit.agents import Advice, Agent, Background, Brief, FileContents, NoUsableChangeError, Proposal, Workshop
 from evogit.breeding.background import Backgrounds
-from evogit.breeding.credit import OperatorCredits, merits
+from evogit.breeding.credit import merits
 from evogit.breeding.crossings import Crossings, title
 from evogit.breeding.fingerprints import Fingerprints
 from evogit.breeding.inspirations import Inspirations
@@ -158,7 +158,6 @@ class Breeder:
         self._inspirations = Inspirations(repository, history)
         self._carried = CarriedCode(repository, history)
         self._claims = Board(silent=deterministic_agents > 0)
-        self._credits = OperatorCredits()
         self.fingerprint = Fingerprints(repository, history).fingerprint if task.fingerprints else None
         self._secrets = [secret.encode() for secret in secrets]
 
@@ -240,8 +239,7 @@ class Breeder:
 
     def _check(self, bred: Bred) -> None:
         """Refuse what differs from the seed in too much, or copies code that was pruned with its carriers."""
-        if origin := self._carried.copied_from(bred.tree, bred.parents):
-            reason = f"it has code of {origin[:7]}, which was pruned with all that carry its code"
+        if reason := self._carried.refusal(bred.tree, bred.parents):
             raise NoUsableChangeError(reason, bred.evidence)
         seed = next(iter(self._history.phylogeny))
         try:
@@ -363,7 +361,6 @@ class Breeder:
             move=number,
             account=account,
             boldness=boldness,
-            experience=self._credits.of(self._history),
             merits=lambda: merits(self._history),
             conflicts=conflicts or {},
         )
@@ -372,12 +369,9 @@ class Breeder:
         self, parent: Candidate, donor: Candidate | None, number: int, tactic: str, *, afresh: bool
     ) -> Background:
         known = number - self._deterministic_agents if self._deterministic_agents else None
-        background = self._backgrounds.of(parent, donor, known, self._claims.plans())
+        background = self._backgrounds.of(parent, donor, known, self._claims.plans(), afresh=afresh)
         kept = (lesson for _, lesson in self._kept_lessons())
         lessons = offered(kept, self._history, self._task.purpose, background.sizes)
-        if afresh:  # from the goal and the seed alone
-            siblings = tuple(replace(each, diff="") for each in background.siblings)
-            background = replace(background, best=None, best_files={}, lead=None, siblings=siblings)
         return replace(background, lessons=lessons, tactic=self._history.tactics[tactic].text if tactic else "")
 
     def _bred(self, parent: Candidate, donor: Candidate | None, proposal: Proposal) -> Bred:

@@ -1,19 +1,17 @@
-"""The credit of models, kinds of agents and ways of changing code: what they gained in this run, and what that cost."""
+"""The credit of models and kinds of agents: their gains in this run, and the cost of these."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
 
-from evogit.agents import ModelCredit, OperatorCredit
+from evogit.agents import ModelCredit
 from evogit.core import Proposed
 from evogit.history import History
 from evogit.history.counts import Effort
-from evogit.history.per_candidate import Lessons
 
 WINDOW = 100
 """Moves that are looked at, the latest ones; those before would weigh less than a hundredth."""
@@ -23,9 +21,6 @@ MEMORY = 0.95
 
 LARGEST = 1e300
 """Gains from here on are equal."""
-
-OPERATOR_WINDOW = 200
-"""Evaluated candidates by which operators get credit, the latest ones: what paid early need not pay late."""
 
 
 @dataclass(slots=True)
@@ -108,49 +103,3 @@ def _gain(history: History, effort: Effort) -> float:
         gains = [gain for other in others if (gain := history.gain(candidate, other)) is not None]
         best = max(best, min(gains, default=0.0))
     return min(best, LARGEST)
-
-
-class _Try(NamedTuple):
-    """The ways in which a candidate was made, and whether it is fitter than its first parent."""
-
-    ways: frozenset[str]
-    gained: bool
-
-
-class OperatorCredits:
-    """The credit of all ways in one run, kept up to date by looking at each evaluation once.
-
-    The same evaluated candidates give the same credit, so that a run which goes on knows what it knew.
-    """
-
-    def __init__(self) -> None:
-        self._lessons = Lessons(_tried)
-        self._counted: Mapping[str, _Try] = {}
-        self._tries = Counter[str]()
-        self._gains = Counter[str]()
-
-    def of(self, history: History) -> Mapping[str, OperatorCredit]:
-        """Count the tries of each way of changing code, and the children fitter than their first parent.
-
-        A way is a part of a candidate's strategy, with its step and without: `perturb_number@0.01+swap_name` counts for
-        three.
-        """
-        known, before = self._lessons.of(history, history.judgements[-OPERATOR_WINDOW:]), self._counted
-        self._counted = known
-        for commit, tried in before.items():
-            if known.get(commit) is not tried:
-                self._tries.subtract(tried.ways)
-                self._gains.subtract(tried.ways if tried.gained else ())
-        for commit, tried in known.items():
-            if before.get(commit) is not tried:
-                self._tries.update(tried.ways)
-                self._gains.update(tried.ways if tried.gained else ())
-        return {way: OperatorCredit(tries, self._gains[way]) for way, tries in sorted(self._tries.items()) if tries}
-
-
-def _tried(history: History, commit: str) -> _Try:
-    candidate = history.phylogeny[commit]
-    if not candidate.strategy or not candidate.parents:
-        return _Try(frozenset(), gained=False)
-    ways = frozenset([*candidate.ways, *candidate.strategy.split("+")])
-    return _Try(ways, history.fitter(commit, candidate.parents[0]))

@@ -12,6 +12,7 @@ from evogit.config.values import matches
 from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
 from evogit.credentials import is_secret_name, tokens
 from evogit.evaluation.seed_files import LFS_POINTER
+from evogit.history.carriers import CarriedCode
 from evogit.history.context import StoredRun
 from evogit.repository import UnfitChangeError, check_path, clean, clean_title
 from evogit.repository.diff_limits import MAX_CHANGED_BYTES, check_extent
@@ -61,6 +62,8 @@ class Adding(Struct, frozen=True):
             self.run.repository.trees.refuse_twins(before, after)
         except UnfitChangeError as error:
             raise RefusedError(f"{commit[:7]}: {error}") from error
+        if reason := CarriedCode(self.run.repository, self.run.history).refusal(after, self.parents(commit)):
+            raise RefusedError(f"{commit[:7]}: {reason}; see `evogit log --decisions`")
 
     def _check_files(self, commit: str, before: str, after: str, changed: set[str]) -> None:
         trees = self.run.repository.trees

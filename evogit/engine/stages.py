@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from evogit.config.run_settings import Settings
 from evogit.config.values import Stage
-from evogit.core import Adopted, Halted, ReviewAsked, StageBegun
+from evogit.core import Adopted, Decision, Halted, ReviewAsked, StageBegun
 from evogit.engine.stop_request import StopRequest
 from evogit.history.context import RunContext
 
@@ -31,9 +31,9 @@ class Stages:
         self._since = 0.0
 
     def look(self) -> None:
-        """Begin what comes next if the present stage is over, with the best for every agent; after the last one end."""
+        """Begin the next stage from the best if the present one is over, or end the run; do nothing in a pause."""
         plan, history = self._context.task.plan, self._context.history
-        if not plan or history.best is None:
+        if not plan or history.best is None or history.paused:
             return
         began = history.stages[-1] if history.stages else None
         why = self._over(plan[min(began.number, len(plan)) - 1], began) if began else ""
@@ -58,7 +58,7 @@ class Stages:
                 self._context.journal.append(Adopted(agent=agent, candidate=best))
 
     def _over(self, stage: Stage, began: StageBegun) -> str:
-        """Why a stage is over; empty if it is not."""
+        """Return the reason for which a stage is over; "" if it is not."""
         history, clock = self._context.history, asyncio.get_running_loop().time()
         if began != self._seen:
             self._seen, self._since = began, clock
@@ -77,18 +77,31 @@ class Stages:
         return history.counts.evaluated - evaluations >= every if every else len(history.stages) > stage
 
     async def wait(self) -> None:
-        """If a review is due, wait until a person decides anything, time is up or the run ends."""
+        """Wait for a person if a review is due here or in another engine: for a decision, the timeout or the end."""
         async with self._reviewing:
-            if not self._due():
-                return
             history, engine, clock = self._context.history, self._context.engine, asyncio.get_running_loop().time
-            began, decided, minutes = clock(), len(history.decisions), self._settings.review_minutes or 0.0
-            asked = ReviewAsked(engine=engine, best=history.best or "", minutes=minutes, stage=len(history.stages))
-            self._context.journal.append(replace(asked, evaluations=history.counts.evaluated))
+            event = ReviewAsked(
+                engine=engine,
+                best=history.best or "",
+                stage=len(history.stages),
+                evaluations=history.counts.evaluated,
+                minutes=self._settings.review_minutes or 0.0,
+            )
+            asked = self._due() and self._context.journal.append(event, unless=lambda: history.paused)
+            if not (history.paused and history.review):
+                return
+            began, decided, minutes = clock(), self._decided(), history.review.minutes
             self._show("review", "waiting for a person: `evogit guide` says what comes next")
-            while len(history.decisions) == decided and not self._stopping.over.is_set():
+            while history.paused and self._decided() == decided and not self._stopping.over.is_set():
                 if minutes and clock() - began >= 60 * minutes:
                     break
                 await asyncio.sleep(LOOK_EVERY_S)
             self._show("review", "")
-            self._context.journal.append(Halted(engine=engine, reason="review", seconds=round(clock() - began, 1)))
+            self._since += clock() - began
+            if asked:
+                self._context.journal.append(Halted(engine=engine, reason="review", seconds=round(clock() - began, 1)))
+
+    def _decided(self) -> int:
+        """Count the decisions of people; the reviewer's refusals end no pause."""
+        events = (entry.event for entry in self._context.history.decisions)
+        return sum(isinstance(event, Decision) and event.kind != "refuse" for event in events)

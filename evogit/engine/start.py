@@ -71,6 +71,8 @@ class Start(Struct, frozen=True):
             raise UsageError("deterministic cannot go with exclusive = true, as measured times never repeat")
         if self.settings.deterministic and any("minutes" in stage.budget for stage in self.context.task.plan):
             raise UsageError("deterministic cannot go with minutes in [[stages]], which depend on the clock")
+        if self.settings.review_every == 0 and not self.context.task.plan:
+            raise UsageError("expected a task with [[stages]] for --review-every stage; --review-every N needs none")
         self.context.repository.check_room(self._history.run)
         check_comparable(self._history, self.context.task, self.settings.split, evaluator_digest)
         began = self._history.started

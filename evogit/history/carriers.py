@@ -81,15 +81,16 @@ class CarriedCode:
                     descendants.add(each)
         return Carriers(tuple(copies), tuple(independent))
 
-    def copied_from(self, tree: str, parents: Sequence[str]) -> str:
-        """Return the pruned candidate whose quarantined code a tree has, but none of its parents; "" if there is none.
+    def refusal(self, tree: str, parents: Sequence[str]) -> str:
+        """Return why a tree with quarantined code cannot become a candidate; "" if it can.
 
-        A parent that has it by itself was not pruned, and may hand it on.
+        A parent that has the code independently was not pruned, and may hand it on.
         """
+        parents = [parent for parent in parents if parent not in self._history.pruned]
         for commit in self._history.quarantined:
             code = self._brought_by(commit)
             if self._is_in(tree, code) and not any(self._has(parent, code) for parent in parents):
-                return commit
+                return f"it has code of {commit[:7]}, which was pruned with all that carry its code"
         return ""
 
     def _has(self, commit: str, code: Code) -> bool:

@@ -84,7 +84,7 @@ class History(RunState):
         }
         self.course.started = self.course.elapsed
         self.stopped = None
-        self.paused = False
+        self.paused = self.paused and bool(event.settings.get("join"))
         self.declared_repeats = event.repeats
         self.unmeasured = set()
         self._weigh_noise()

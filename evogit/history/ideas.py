@@ -10,24 +10,29 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from evogit.core import FailedProposal, Proposed
+from evogit.core import Duplicate, FailedProposal, Proposed
 from evogit.history.counts import TUNING, Done, made_by
 from evogit.history.history import History
 from evogit.history.standing import Standing, standing
 
 
+NO_CHANGE = "no change"
+"""The outcome of a proposal that does the same as its parent, or an ancestor of it."""
+
+
 class Idea(Struct, frozen=True, kw_only=True):
-    """One idea, told by the try that gained most: title, agent, parent, candidate, standing and reason are its.
+    """One idea; title, agent, parent, candidate, standing and reason are those of the try that gained most.
 
     Attributes:
         family: the key of the approach; empty if its author gave none.
-        parent: the candidate that it was a change of.
-        candidate: what came of it; empty if its reply was not usable.
+        parent: the candidate that was changed.
+        candidate: the result, which may be one that was there already; empty if there is none.
+        candidates: the results of all tries, oldest first.
         standing: of the candidate; None if there is none.
         reason: the reason that its author gives, one line.
         outcome: `better`, `tied`, `within noise`, `worse`, `valid` (nothing to compare with), `failed: WHY`,
-            `unusable: WHY`, or the status of what was not measured.
-        tries: how often it was proposed, `repeats` of them again without a reason why it is different.
+            `unusable: WHY`, `NO_CHANGE`, or the status of what was not measured.
+        tries: the number of proposals, `repeats` of them again without a reason why it is different.
         moves: the numbers of its moves, oldest first.
     """
 
@@ -36,6 +41,7 @@ class Idea(Struct, frozen=True, kw_only=True):
     agent: str
     parent: str
     candidate: str
+    candidates: tuple[str, ...]
     standing: Standing | None
     reason: str
     outcome: str
@@ -58,7 +64,7 @@ class Idea(Struct, frozen=True, kw_only=True):
         """Return whether its outcome is beyond noise: further evaluations would hardly change it."""
         compared = self.standing.comparison if self.standing else None
         if compared is None:
-            return self.outcome.startswith(("failed", "unusable"))
+            return self.outcome.startswith(("failed", "unusable", NO_CHANGE))
         return not compared.apart and abs(compared.gain) >= compared.margin
 
 
@@ -80,7 +86,8 @@ def by_family(ideas: Iterable[Idea]) -> dict[str, list[Idea]]:
 
 
 def _idea(history: History, tries: Sequence[Done]) -> Idea:
-    stands = [standing(history, made_by(each)) if made_by(each) else None for each in tries]
+    results = [_result(history, each) for each in tries]
+    stands = [standing(history, result) if result else None for result in results]
     number = max(range(len(tries)), key=lambda at: (*_rank(stands[at]), at))
     best, known = tries[number], stands[number]
     return Idea(
@@ -88,7 +95,8 @@ def _idea(history: History, tries: Sequence[Done]) -> Idea:
         family=next((each.family for each in tries if each.family), ""),
         agent=best.agent,
         parent=next(iter(best.parents), ""),
-        candidate=made_by(best),
+        candidate=results[number],
+        candidates=tuple(filter(None, results)),
         standing=known,
         reason=best.reason if isinstance(best, Proposed) else "",
         outcome=_outcome(history, best, known),
@@ -98,16 +106,25 @@ def _idea(history: History, tries: Sequence[Done]) -> Idea:
     )
 
 
+def _result(history: History, event: Done) -> str:
+    """Return the candidate of a try; "" if its reply was not usable, or did what its parent or an ancestor does."""
+    if isinstance(event, Duplicate) and event.first in history.phylogeny.ancestors(*event.parents):
+        return ""
+    return made_by(event)
+
+
 def _rank(known: Standing | None) -> tuple[int, float]:
-    """Return what tries are ordered by: a valid one with the largest gain is the best."""
+    """Return the key by which tries are ordered: a valid one with the largest gain is the best."""
     if known is None or known.score is None:
         return int(known is not None), -math.inf
     return 2, -math.inf if known.gain is None else known.gain
 
 
 def _outcome(history: History, event: Done, known: Standing | None) -> str:
-    if isinstance(event, FailedProposal) or known is None:
-        return f"unusable: {getattr(event, 'reason', '')}"
+    if isinstance(event, FailedProposal):
+        return f"unusable: {event.reason}"
+    if known is None:
+        return NO_CHANGE
     if known.failed:
         evaluation = history.evaluation(known.commit)
         return f"failed: {known.status}{f', {evaluation.reason}' if evaluation and evaluation.reason else ''}"

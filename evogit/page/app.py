@@ -144,8 +144,13 @@ class Followed:
             self._run = FollowedRun(repository, self._name)
         try:
             return question(self._run)
-        except RepositoryError:  # it was removed, perhaps begun anew: whoever asks next reads it from its beginning
-            self._run = None
+        except RepositoryError:
+            try:
+                self._run.run.journal.refresh()  # what is missing may be an object of one candidate
+            except (
+                EvoGitError
+            ):  # the run was removed, perhaps begun again: the next question reads it from its beginning
+                self._run = None
             raise
 
 

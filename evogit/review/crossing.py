@@ -11,6 +11,7 @@ from evogit.breeding.crossings import Crossings, title
 from evogit.config.values import matches
 from evogit.core import HUMAN, Candidate, Operator, Proposed, RefusedError
 from evogit.history import History
+from evogit.history.carriers import CarriedCode
 from evogit.history.context import StoredRun
 from evogit.repository import Merged, Repository, UnfitChangeError, clean
 from evogit.repository.evidence import why
@@ -61,6 +62,8 @@ async def cross(
         merged = _crossings(repository, history).cross(how, ids, strategy, random.Random(f"{seed}/{how}"))
     except UnfitChangeError as error:
         raise RefusedError(f"{how} of {first.commit[:7]} and {second.commit[:7]}: {error}") from error
+    if reason := CarriedCode(repository, history).refusal(merged.tree, ids):
+        raise RefusedError(f"{how} of {first.commit[:7]} and {second.commit[:7]}: {reason}")
     return Crossed(
         how=how,
         parents=parents,
@@ -153,6 +156,8 @@ def without(repository: Repository, history: History, candidate: Candidate, step
         ) from error
     if tree == candidate.tree:
         raise RefusedError(f"nothing of {its} is left in {mine}, so there is nothing to take out")
+    if reason := CarriedCode(repository, history).refusal(tree, (candidate.commit,)):
+        raise RefusedError(f"{its} cannot be taken out of {mine}: {reason}")
     return tree
 
 

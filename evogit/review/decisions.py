@@ -46,7 +46,15 @@ def effect(history: History, decision: Decision) -> Effect:
 
 
 def decide(run: StoredRun, decision: Decision) -> Entry:
-    """Append the decision to the run's journal. Raises RefusedError: it cannot be made, or no longer."""
+    """Append the decision to the run's journal; what came to carry the code since the plan was made is pruned, too.
+
+    Raises:
+        RefusedError: it cannot be made, or no longer.
+    """
+    planned = run.history.seq
+    run.journal.refresh()
+    if decision.carriers is not None and run.history.seq != planned:
+        decision, _ = follow_code(run.repository, run.history, decision, carriers=True)
     entry = run.journal.append(decision, unless=lambda: bool(_obstacle(run.history, decision)))
     if entry is None:
         raise RefusedError(_obstacle(run.history, decision))

@@ -510,6 +510,7 @@ def test_a_lost_connection_is_not_told_as_the_models_own_failure(lab: Lab) -> No
         )
     )
     assert section(written(lab, seed).text, "Replies that were not usable") == "```\n- no block\n```"
+    assert both(lab, seed)[1].last_failure == "no block"
 
 
 def test_a_brief_tells_exact_scores_in_full_and_of_noisy_ones_no_digits_that_noise_decides() -> None:

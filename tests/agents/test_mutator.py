@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evogit.agents import Brief, NoUsableChangeError, OperatorCredit, Proposal
+from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.agents.mutation.mix import Mix
 from evogit.agents.mutation.mutator import Mutator, mutate
 from evogit.core import Candidate
@@ -147,15 +147,6 @@ def test_a_proposal_says_how_it_was_made() -> None:
     assert {"insert_term", "swap_operator", "perturb_number"} <= ways
     assert any(way.startswith("perturb_number@") for way in ways)
     assert max(map(len, strategies)) <= 80
-
-
-def test_what_paid_is_done_more() -> None:
-    taught = Mix(experience={"perturb_number": OperatorCredit(100, 0), "swap_operator": OperatorCredit(100, 60)})
-
-    def swaps(mix: Mix) -> int:
-        return sum("swap_operator" in mutate({"a.py": TYPED}, {}, seed, mix).strategy for seed in range(200))
-
-    assert swaps(taught) > 2 * swaps(Mix())
 
 
 def test_several_files_change_at_once_now_and_then_and_more_when_bold() -> None:

@@ -109,6 +109,23 @@ async def test_a_call_that_begins_afresh_sees_the_goal_and_the_seed_and_no_code_
     assert "CLEVER" in text(best)
 
 
+async def test_a_call_that_begins_afresh_sees_no_code_of_other_families_while_the_run_stands_still(lab: Lab) -> None:
+    seed = lab.seed()
+    lab.idea(3.0, seed, title="sort once", family="sorting")
+    for way in ("up", "down", "left", "right", "back"):
+        lab.idea(2.0, seed, title=f"walk {way}", family="walks")
+
+    def brief(*, afresh: bool) -> briefing.Written:
+        made = lab.breeder.brief(lab.history.phylogeny[seed], None, afresh=afresh)
+        assert made.background
+        return briefing.write(made, made.background(), 10_000)
+
+    assert "VALUE = 'idea" in brief(afresh=False).text
+    assert "VALUE = 'idea" not in brief(afresh=True).text
+    assert not brief(afresh=True).shown
+    assert "sort once" in brief(afresh=True).text, "the idea is named"
+
+
 @pytest.mark.parametrize("kind", [Editor, Coder])
 async def test_a_model_looks_back_once_and_later_briefs_have_what_it_says(
     lab: Lab, kind: type[Editor] | type[Coder]

@@ -10,10 +10,12 @@ import pytest
 from evogit.agents import Brief, Proposal
 from evogit.config import Task
 from evogit.core import Decision, RefusedError
+from evogit.engine.people_commits import Adding
 from evogit.history.carriers import CarriedCode
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.review import decide
+from evogit.review.crossing import without
 from evogit.review.decisions import follow_code
 from evogit.run import Run, Settings
 from evogit.testing import Asked, InMemoryBackend, RecordedRun, ScriptedAgent
@@ -108,7 +110,10 @@ async def test_pruned_code_leaves_all_parents_and_the_best_and_comes_back_by_one
     decide(run, Decision(kind="undo", by="Ada", undoes=history.decisions[0].id))
     assert history.pruned == set()
     assert history.best in carriers(run)
-    assert not CarriedCode(run.repository, history).copied_from(history.phylogeny[author].tree, ())
+    assert not CarriedCode(run.repository, history).refusal(history.phylogeny[author].tree, ())
+
+
+SOLVE = b"def solve(points):\n    return [0.0 for _ in points]\n"
 
 
 class Family(RecordedRun):
@@ -120,8 +125,7 @@ class Family(RecordedRun):
 
 def test_code_is_followed_along_what_authors_saw_and_matches_by_chance_stay(tmp_path: Path) -> None:
     family = Family(tmp_path / "repo")
-    seed = family.child(b"def solve(points):\n    return [0.0 for _ in points]\n")
-    text = family.repository.trees.files(family.repository.tree_of(seed), "a.py".__eq__)["a.py"]
+    seed, text = family.child(SOLVE), SOLVE
     other = family.child(text + b"SCALE = 2.5\n", seed)
     bad = family.child(text + CHEAT, seed)
     alike = family.child(b"# mine\n" + text + CHEAT, seed)
@@ -137,8 +141,8 @@ def test_code_is_followed_along_what_authors_saw_and_matches_by_chance_stay(tmp_
     assert family.history.pruned == {bad, *found.copies}
     code = CarriedCode(family.repository, family.history)
     tree = family.repository.trees.write(family.repository.tree_of(clean), {"b.py": CHEAT})
-    assert code.copied_from(tree, (clean,)) == bad
-    assert code.copied_from(tree, (clean, alike)) == ""
+    assert bad[:7] in code.refusal(tree, (clean,))
+    assert code.refusal(tree, (clean, alike)) == ""
     with pytest.raises(RefusedError, match="already"):
         decide(family.stored, Decision(kind="prune", by="Ada", candidates=(bad,), carriers=found.copies))
 
@@ -165,3 +169,43 @@ def test_a_small_step_is_followed_too(
     carrier = run.add_files({path: with_it}, seed, value=1.0, shown=(bad,))
     run.add_files({path: without}, seed, value=1.0, shown=(bad,))
     assert CarriedCode(run.repository, run.history).of(bad).copies == (carrier,)
+
+
+def quarantined(folder: Path) -> tuple[Family, str, str, str]:
+    """A run with a seed, a candidate with `CHEAT` that was pruned with its carriers, and a child that removed it."""
+    family = Family(folder / "repo", editable=("**",))
+    seed = family.child(SOLVE)
+    bad = family.child(SOLVE + CHEAT, seed)
+    clean = family.child(SOLVE, bad, title="without it")
+    better = family.child(SOLVE + b"SCALE = 2.5\n", clean)
+    decide(family.stored, Decision(kind="prune", by="Ada", candidates=(bad,), carriers=()))
+    return family, seed, bad, better
+
+
+def test_neither_a_commit_of_a_person_nor_a_step_taken_out_brings_pruned_code_back(tmp_path: Path) -> None:
+    family, seed, bad, better = quarantined(tmp_path)
+    adding = Adding(family.stored)
+    for parent in (seed, bad):
+        commit = family.commit({"a.py": SOLVE + b"SCALE = 3.5\n" + CHEAT}, parent, title="mine")
+        with pytest.raises(RefusedError, match=bad[:7]):
+            adding.add(commit)
+    assert adding.add(family.commit({"a.py": SOLVE + b"SCALE = 3.5\n"}, seed, title="mine"))
+    graph = family.history.phylogeny
+    removing = next(each for each in graph if each.title == "without it")
+    with pytest.raises(RefusedError, match=bad[:7]):
+        without(family.repository, family.history, graph[better], removing)
+    decide(family.stored, Decision(kind="undo", by="Ada", undoes=family.history.decisions[0].id))
+    assert without(family.repository, family.history, graph[better], removing)
+    assert adding.add(family.commit({"a.py": SOLVE + b"SCALE = 4.5\n" + CHEAT}, seed, title="mine"))
+
+
+def test_a_copy_that_came_after_the_plan_is_pruned_too(tmp_path: Path) -> None:
+    family = Family(tmp_path / "repo")
+    seed = family.child(SOLVE)
+    bad = family.child(SOLVE + CHEAT, seed)
+    viewer = StoredRun.open(Repository.open(tmp_path / "repo"), "r")
+    prune = Decision(kind="prune", by="Ada", candidates=(bad,))
+    decision, _ = follow_code(viewer.repository, viewer.history, prune, carriers=True)
+    late = family.child(SOLVE + b"SCALE = 2.5\n" + CHEAT, seed, shown=(bad,))
+    decide(viewer, decision)
+    assert viewer.history.pruned == {bad, late}

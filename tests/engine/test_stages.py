@@ -11,7 +11,7 @@ import pytest
 
 from evogit.agents import Brief
 from evogit.config import Task
-from evogit.core import ConfigError, Decision, Evaluation, Stopped, UsageError
+from evogit.core import ConfigError, Decision, Entry, Evaluation, Halted, Reviewed, StageBegun, Stopped, UsageError
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.run import Run, Settings
@@ -115,6 +115,67 @@ async def test_a_review_pauses_until_a_person_decides(staged: Task, path: Path, 
             run.journal.refresh()
     assert (await running).reason == "stages"
     assert not stored(path).history.paused
+
+
+async def paused(path: Path, *running: asyncio.Future[Any]) -> StoredRun:
+    """The run once it waits for a person."""
+    while not (path.exists() and (run := stored(path)).history.paused):
+        assert not any(each.done() for each in running)
+        await asyncio.sleep(0.05)
+    return run
+
+
+async def test_a_pause_holds_all_engines_until_a_person_and_not_the_reviewer_decides(staged: Task, path: Path) -> None:
+    first = asyncio.create_task(work(path, staged, Builder(), review_every=3))
+    run = await paused(path, first)
+    second = asyncio.create_task(work(path, staged, Builder(), review_every=3, join=True))
+    while len(run.history.engines) < 2:
+        await asyncio.sleep(0.05)
+        run.journal.refresh()
+    refused = next(iter(run.history.phylogeny.ids))
+    run.journal.append(Reviewed(engine="e", candidate=refused, model="m", verdict="refused", reason="not earned"))
+    before = run.history.counts.evaluated
+    await asyncio.sleep(1.0)
+    run.journal.refresh()
+    assert (run.history.paused, run.history.counts.evaluated) == (True, before)
+    running = [first, second]
+    while not all(each.done() for each in running):
+        if (now := stored(path)).history.paused:
+            now.journal.append(Decision(kind="guide", by="Ada", reason="go on"))
+        await asyncio.sleep(0.1)
+    assert [each.result().reason for each in running] == ["stages", "stages"]
+
+
+class Times:
+    """The entries of a run as it goes on, with the time at which each came."""
+
+    def __init__(self) -> None:
+        self.entries = list[tuple[Any, float]]()
+
+    def entry(self, entry: Entry) -> None:
+        self.entries.append((entry.event, asyncio.get_running_loop().time()))
+
+    def activity(self, agent: str, doing: str) -> None:
+        pass
+
+
+async def test_the_time_of_a_pause_is_not_counted_as_minutes_of_a_stage(tiny: MakeTask, path: Path) -> None:
+    timed = STAGES.replace("{evaluations = 4}", "{minutes = 0.01}")
+    times, task = Times(), tiny("timed", toml=TOML + timed)
+    settings = Settings(selector="one-plus-lambda", evaluations=10_000, review_every=0, review_minutes=0.03)
+    agents, backend = [ScriptedAgent(Builder().think)], InMemoryBackend(task, steps)
+    run = Run(Repository.create(path), task, "r", settings, agents=agents, backend=backend, observer=times)
+    assert (await asyncio.wait_for(run.evolve(), PATIENCE)).reason == "stages"
+    [(second, begun), (third, ended)] = [(e, at) for e, at in times.entries if isinstance(e, StageBegun)][1:]
+    halted = [at for event, at in times.entries if isinstance(event, Halted)][0]
+    assert begun < halted < ended
+    assert ended - halted >= 0.6 / 2, "the stage had its time after the pause"
+    assert third.evaluations > second.evaluations
+
+
+async def test_a_review_of_stages_needs_stages(task: Task, path: Path) -> None:
+    with pytest.raises(UsageError, match="stages"):
+        await work(path, task, Builder(), review_every=0)
 
 
 async def test_a_review_goes_on_alone_after_its_time_and_ends_with_the_run(staged: Task, path: Path) -> None:

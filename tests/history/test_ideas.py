@@ -6,7 +6,7 @@ import pytest
 
 from evogit.core import Duplicate, FailedProposal
 from evogit.history.counts import TUNING
-from evogit.history.ideas import Idea, by_family, ideas
+from evogit.history.ideas import NO_CHANGE, Idea, by_family, ideas
 from evogit.testing import RecordedHistory
 
 
@@ -67,6 +67,26 @@ def test_replies_of_no_use_and_known_trees_are_tries_of_ideas_too(lab: RecordedH
     told = ledger(lab)
     assert (told["Sort"].outcome, told["Sort"].moves) == ("worse", (1, 3))
     assert told.keys() == {"Sort", "Sort once"}
+
+
+def test_a_change_that_leaves_its_parent_as_it_is_does_not_take_the_parents_gain(lab: RecordedHistory) -> None:
+    seed = lab.add(1.0)
+    parent = lab.add(3.0, seed, title="Sort once")
+    for move, first in ((2, parent), (3, seed)):
+        lab.append(Duplicate(engine="e", move=move, agent="a1", first=first, parents=(parent,), title=f"Hoist {move}"))
+    lab.append(Duplicate(engine="e", move=4, agent="a1", first=parent, parents=(seed,), title="Sort it one time"))
+    told = ledger(lab)
+    for title in ("Hoist 2", "Hoist 3"):
+        idea = told[title]
+        assert (idea.candidate, idea.score, idea.gain, idea.outcome) == ("", None, None, NO_CHANGE)
+    assert (told["Sort it one time"].candidate, told["Sort it one time"].gain) == (parent, 2.0)
+
+
+def test_the_candidates_of_all_tries_are_an_ideas(lab: RecordedHistory) -> None:
+    seed = lab.add(1.0)
+    made = [lab.add(value, seed, title="Sort once") for value in (3.0, 2.0)]
+    (idea,) = ideas(lab.history)
+    assert (idea.candidate, idea.candidates) == (made[0], tuple(made))
 
 
 def test_steps_of_mutators_merges_and_commits_of_people_are_no_ideas(lab: RecordedHistory) -> None:

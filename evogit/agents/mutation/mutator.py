@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evogit.agents import Agent, Brief, FileContents, NoUsableChangeError, Proposal
 from evogit.agents.mutation import operators as typed
-from evogit.agents.mutation.mix import USUAL, Mix
+from evogit.agents.mutation.mix import USUAL, Mix, drawn
 from evogit.agents.mutation.operators import Edit, apply
 from evogit.agents.mutation.tuning import TUNING, numbers, tune
 from evogit.core import UsageError
@@ -44,8 +44,8 @@ EXCHANGE = 0.15
 
 ELSEWHERE = 0.3  # chance that a further edit is of any file instead of the same one
 
-_FIRST = {"exchange": EXCHANGE, **{way: (1 - EXCHANGE) * chance for way, chance in EDITS.items()}}
-_WITH_TUNING = {**TUNING, **{way: (1 - sum(TUNING.values())) * chance for way, chance in _FIRST.items()}}
+_FIRST = {**TUNING, "": 1 - sum(TUNING.values())}
+"""What is tried first where numbers may be tuned, and its chances; "": an edit or an exchange."""
 
 MAX_WAYS = 3  # ways that a strategy names
 
@@ -69,7 +69,7 @@ class Mutator(Agent):
         """Such proposals without end, each drawn when it is asked for."""
         files = _drawn(brief.files, rng)
         donor_files = {name: brief.donor_files[name] for name in files if name in brief.donor_files}
-        mix = Mix(experience=brief.experience, boldness=brief.boldness, steps=brief.steps)
+        mix = Mix(boldness=brief.boldness, steps=brief.steps)
         while True:
             yield mutate(files, donor_files, rng.getrandbits(64), mix)
 
@@ -105,10 +105,10 @@ def mutate(files: FileContents, donor_files: FileContents, seed: int, mix: Mix =
     """Edit modules, or take the donor's definitions over. Raises NoUsableChangeError: nothing can be edited."""
     rng = random.Random(seed)
     if mix.steps is not None and (found := numbers(files)):
-        way = mix.draw(_WITH_TUNING, rng)
+        way = drawn(_FIRST, rng)
         if way in TUNING and (proposal := tune(files, found, mix.steps, way, rng)):
             return proposal
-    if rng.random() < mix.weights(_FIRST)[0] and (proposal := _exchange(files, donor_files, rng)):
+    if rng.random() < EXCHANGE and (proposal := _exchange(files, donor_files, rng)):
         return proposal
     weights = {name: len(files[name]) for name in sorted(files) if files[name]}
     for _ in range(_ATTEMPTS):
@@ -116,7 +116,7 @@ def mutate(files: FileContents, donor_files: FileContents, seed: int, mix: Mix =
         changes = {name: new for name in edits if (new := apply(files[name], edits[name])) != files[name]}
         if changes and all(map(compiles, changes.values())):
             made = [edit for edits_of_file in edits.values() for edit in edits_of_file]
-            ways: dict[str, str] = {}  # each once: history learns from them what pays
+            ways: dict[str, str] = {}  # each once
             for edit in made:
                 ways.setdefault(edit.way.partition("@")[0], edit.way)
             strategy = "+".join(list(ways.values())[:MAX_WAYS])
@@ -145,9 +145,8 @@ def _edits(files: FileContents, weights: dict[str, int], mix: Mix, rng: random.R
 def _edit(content: bytes, mix: Mix, rng: random.Random) -> Edit | None:
     if (source := parse(content)) is None:
         return None
-    chances = mix.weights(EDITS)
     for _ in range(_TRIES):
-        way = rng.choices(list(EDITS), chances)[0]
+        way = drawn(EDITS, rng)
         if way == "perturb_number":
             edit = typed.perturb_number(source, rng, mix)
         else:
