@@ -21,7 +21,7 @@ from evogit.adopt.packages import STAND_INS
 from evogit.agents.briefs.digest import under_load
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.values import REPEATS, measure_of
-from evogit.core import Evaluation, Evidence, Files
+from evogit.core import HOLDOUT, Evaluation, Evidence, Files
 from evogit.engine.profiles import Profile, keep_profile, profile
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.evaluator_process import missing_variable
@@ -291,6 +291,18 @@ def unprofiled(task: Task, judged: SeedEvaluation) -> str:
 
 EXCLUSIVE = "exclusive = true in [sandbox]"
 """The key that keeps EvoGit's other processes off the core of what is measured."""
+
+
+def exposed(task: Task) -> str:
+    """Return a sentence on a holdout that candidates can read while they are evaluated on "train"; empty if none is."""
+    files = task.evaluator_files() if task.command and HOLDOUT in task.splits else {}
+    if not files or any(path.startswith(f"{HOLDOUT}/") for path in files):
+        return ""
+    folder = task.evaluator_folder.name
+    return (
+        f"candidates can read and print all of {folder}/ while they are evaluated on train, and agents are shown what "
+        f"they print: move what the {HOLDOUT} compares with into {folder}/{HOLDOUT}/, which is there for it alone"
+    )
 
 
 def advice(task: Task, judged: SeedEvaluation) -> str:

@@ -116,3 +116,14 @@ async def test_an_openevolve_evaluator_that_tells_a_failure_scores_the_seed_alon
     assert judged.evaluation.metrics == {"combined_score": 0.0}
     with pytest.raises(Invalid, match="a failure is told beside combined_score"):
         metrics(task, evaluated(task, tmp_path / "box", **{"initial_program.py": "X = 2\n"}))
+
+
+@pytest.mark.parametrize(("place", "is_exposed"), [("holdout.txt", True), ("holdout/data.txt", False)])
+def test_a_holdout_that_candidates_can_read_on_train_is_named(
+    cli: Cli, tmp_path: Path, place: str, is_exposed: bool
+) -> None:
+    toml = TOML.format(read="json", direction="minimize") + 'splits = ["train", "holdout"]\n'
+    bench = "import json\nfrom fit import predict\nprint(json.dumps({'loss': 78.5 - predict(0)}))\n"
+    files = {"task.toml": toml, "seed/fit.py": FIT, ".evogit/bench.py": bench, f".evogit/{place}": "7\n"}
+    write(tmp_path / "task", files)
+    assert bool(cli("check", "--json", tmp_path / "task").json["exposed"]) == is_exposed

@@ -77,7 +77,7 @@ def check(
 
 
 def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | None, sandbox: str) -> None:
-    from evogit.review.checking import judge_seed, problems
+    from evogit.review.checking import exposed, judge_seed, problems
     from evogit.review.same_output import check_repeats
     from evogit.review.seed_numbers import sources_of
 
@@ -102,7 +102,9 @@ def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | 
     ways = [] if wrong or split else _gamed(task, judged, sandbox)
     if terminal.json:
         more = {"sources": to_builtins(sources), "same_output": to_builtins(same)}
-        terminal.data({**_seed_record(task, judged, wrong), **more, "broken_seed": blind, "gamed": ways})
+        terminal.data(
+            {**_seed_record(task, judged, wrong), **more, "broken_seed": blind, "gamed": ways, "exposed": exposed(task)}
+        )
     else:
         origins = [Text(escape(line), "dim") for each in sources for line in each.lines()]
         verdict = [Text(escape(blind), "yellow")] if blind else _verdict(task, judged, wrong)
@@ -114,6 +116,7 @@ def _check_seed(terminal: Terminal, task: Task, typed: str | None, split: str | 
         lines = [*_table(task, judged), *output, Text(""), *origins, Text(""), *verdict]
         if not wrong and task.judged != "pairs":
             command = " ".join(["evogit audit", *([typed] if typed else [])])
+            lines += [Text(escape(sentence), "yellow") for sentence in filter(None, [exposed(task)])]
             lines += [Text(f"can be gamed: {way}", "yellow") for way in ways]
             if ways:
                 lines.append(Text(f"{command} shows how, and what to do", "yellow"))
