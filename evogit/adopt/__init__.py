@@ -1,4 +1,7 @@
-"""Tasks of other systems, as they are: recognised, read into EvoGit's words, and written as task folders."""
+"""Tasks of other systems, as they are: recognised, read into EvoGit's words, and written as task folders.
+
+A path goes in, a `Task` or a `ForeignTask` comes out. Start with `finding.py`, which asks one reader per format.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,9 @@
-"""Agents turn a brief into a proposal; this is all that the loop knows of them."""
+"""Agents: a brief goes in, a proposal comes out, and this module is all that the loop knows of them.
+
+`Agent`, `Brief` and `Proposal` are below. `briefs/` writes the text that a model is shown, `editing/` reads its reply,
+`editor.py` and `coder.py` are the conversations in between, `mutation/` is the agent without a model and `programs/`
+runs coding programs. Start with `editor.py`.
+"""
 
 from __future__ import annotations
 

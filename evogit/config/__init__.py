@@ -1,4 +1,7 @@
-"""Files that people write: tasks, settings and limits, validated, and classes of their own."""
+"""Files that people write: tasks, settings and limits, validated, and classes of their own.
+
+A folder goes in, a `Task` or `Settings` comes out, or a ConfigError that lists all mistakes. Start with `task.py`.
+"""
 
 from typing import TYPE_CHECKING
 

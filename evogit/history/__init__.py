@@ -1,4 +1,8 @@
-"""What the journals add up to: phylogeny, scores, counts, decisions."""
+"""The sum of the journals: phylogeny, scores, counts, decisions.
+
+Entries go in one by one, questions are answered at any time. Start with `history.py`, one method per event; `state.py`
+has the questions, `scores.py` the fitness and its noise, `standing.py` a candidate's record for all faces.
+"""
 
 from evogit.history.history import Counts, History, Spending
 

@@ -15,7 +15,6 @@ from evogit.history.counts import TUNING, Done, made_by
 from evogit.history.history import History
 from evogit.history.standing import Standing, standing
 
-
 NO_CHANGE = "no change"
 """The outcome of a proposal that does the same as its parent, or an ancestor of it."""
 

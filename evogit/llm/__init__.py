@@ -1,4 +1,7 @@
-"""Talks to language models: one question, one reply, and an account that is charged. The only importer of openai."""
+"""Conversations with language models: one question, one reply, and an account that is charged.
+
+The only importer of openai. Start with `endpoint.py`; `registry.py` opens models by name, `gateway/` serves programs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""All of Git: the only package that imports pygit2. Journals are the truth, branches and notes are projections."""
+"""All of Git: the only package that imports pygit2. Journals are the truth, branches and notes follow from them.
+
+Start with `repository.py`; `journal.py` appends and reads events, `trees.py` reads and writes files, `merge.py` merges.
+"""
 
 from typing import TYPE_CHECKING
 

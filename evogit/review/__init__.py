@@ -1,4 +1,8 @@
-"""Every question and every decision that a person can put to the graph; nothing here prints."""
+"""Every question and every decision that a person can put to the graph; nothing here prints.
+
+A `StoredRun` goes in, a record comes out, which the faces (terminal, JSON, page, notebook) render. Start with
+`json_records.py`; a decision is a file of its own, such as `forking.py` or `landing.py`.
+"""
 
 from typing import TYPE_CHECKING
 

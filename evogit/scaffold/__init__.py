@@ -1,1 +1,4 @@
-"""What `init` and `new` find out about a repository and write for its task."""
+"""What `init` and `new` detect in a repository and write for its task.
+
+A folder goes in, a `Project` with commands, paths and questions comes out. Start with `detect.py`.
+"""

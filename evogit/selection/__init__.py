@@ -1,4 +1,8 @@
-"""Selection decides which parents breed next and which children survive; a selector is a function of the history."""
+"""Selection decides which parents breed next and which children survive; a selector is a function of the history.
+
+A `History` goes in, a `Move` comes out. Start with `weighted.py`, the shortest selector, and `elitist.py`, the default;
+`registry.py` opens them by name, `merge_planner.py` plans merges.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""From a model's reply to changed files: answer formats, exact edits, tool calls, repairs."""
+"""Replies of models: text goes in, changed files come out, or an error that the model can repair.
+
+Start with `reply.py`, the format of blocks; `calls.py` has the tool calls of sessions.
+"""

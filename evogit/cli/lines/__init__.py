@@ -1,1 +1,1 @@
-"""What commands print of candidates and runs: lines and tables, the same wherever they appear."""
+"""The text that commands print about candidates and runs: lines and tables, the same wherever they appear."""

@@ -1,1 +1,1 @@
-"""Options that several commands have, and what they mean."""
+"""Options that several commands share, and their meaning."""
