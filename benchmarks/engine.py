@@ -9,8 +9,9 @@ from typing import Literal
 
 from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task, load_task
-from evogit.core import Evaluated, Evaluation, Evidence, Files, Proposed
+from evogit.core import Evaluation, Evidence, Files
 from evogit.engine.evaluations import EvaluationBackend
+from evogit.events import Evaluated, Proposed
 from evogit.repository import Repository
 
 TASK = """

@@ -23,7 +23,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from evogit.core import Decision, Entry, Evaluated, Proposed
+from evogit.events import Decision, Entry, Evaluated, Proposed
 from evogit.repository import Repository
 from evogit.repository.run_keys import RunKeys
 from evogit.trust import Claim, Trust

@@ -24,8 +24,8 @@ from meter import Meter, cpu_ms, cpu_ms_per_move, cpu_seconds
 
 from evogit.adopt import find_task
 from evogit.cli.commands.demo import TASK, settings_of
-from evogit.core import Entry, Stopped
 from evogit.evaluation.evaluator import Evaluator
+from evogit.events import Entry, Stopped
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 from evogit.sandbox.interpreter import choose

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from evogit.core import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Spent
+from evogit.events import Duplicate, Entry, Evaluated, FailedProposal, Proposed, Spent
 
 FORKS = "evogit.evaluation.evaluator_main"
 """What the command line of the process holds that evaluator processes are forked from."""

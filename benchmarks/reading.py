@@ -14,21 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from evogit.core import (
-    Adopted,
-    Cost,
-    Duplicate,
-    Evaluated,
-    Evaluation,
-    Event,
-    FailedProposal,
-    Metric,
-    Operator,
-    Proposed,
-    RunStarted,
-    Spent,
-    Stopped,
-)
+from evogit.core import Cost, Evaluation, Metric, Operator
+from evogit.events import Adopted, Duplicate, Evaluated, Event, FailedProposal, Proposed, RunStarted, Spent, Stopped
 from evogit.repository import Repository, journal_records
 
 AGENTS, EDITORS = 8, 2

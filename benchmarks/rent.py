@@ -46,7 +46,7 @@ from systems.evogit import CONFLICT  # noqa: E402
 from evogit.agents import Agent, Brief, Proposal  # noqa: E402
 from evogit.config import Task, load_task  # noqa: E402
 from evogit.config.run_settings import AgentSpec  # noqa: E402
-from evogit.core import Entry, Evaluated, Spent  # noqa: E402
+from evogit.events import Entry, Evaluated, Spent  # noqa: E402
 from evogit.llm import Account, Price, Question, TokenUsage  # noqa: E402
 from evogit.repository import Repository  # noqa: E402
 from evogit.run import Run, Settings  # noqa: E402

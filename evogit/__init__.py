@@ -9,11 +9,12 @@ if TYPE_CHECKING:
     from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
     from evogit.config import Task, load_repository_task, load_task
     from evogit.config.run_settings import AgentSpec, RunLimits, Settings
-    from evogit.core import Candidate, Entry, Evaluation, Evidence, EvoGitError, Files, Stopped
+    from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Files
     from evogit.engine.engine import Observer
     from evogit.engine.evaluations import EvaluationBackend
     from evogit.evaluation.binary_values import Array
     from evogit.evaluation.program import Case, Invalid
+    from evogit.events import Entry, Stopped
     from evogit.history import History
     from evogit.history.context import RunContext, StoredRun
     from evogit.library.ask_and_tell import ToEvaluate, ToPropose
@@ -30,7 +31,8 @@ _ROOMS = {
     "agents": ("Agent", "Brief", "NoUsableChangeError", "Proposal"),
     "config": ("Task", "load_repository_task", "load_task"),
     "config.run_settings": ("AgentSpec", "RunLimits", "Settings"),
-    "core": ("Candidate", "Entry", "Evaluation", "Evidence", "EvoGitError", "Files", "Stopped"),
+    "core": ("Candidate", "Evaluation", "Evidence", "EvoGitError", "Files"),
+    "events": ("Entry", "Stopped"),
     "engine.engine": ("Observer",),
     "engine.evaluations": ("EvaluationBackend",),
     "evaluation.binary_values": ("Array",),

@@ -17,7 +17,7 @@ from evogit.agents.population import Models, ProgramAgents, no_models, no_progra
 from evogit.breeding.breeder import Breeder
 from evogit.config import Task
 from evogit.config.run_settings import Settings
-from evogit.core import Event, Stopped, StopReason, UsageError
+from evogit.core import StopReason, UsageError
 from evogit.engine.desk import Desk, OpenQuestion
 from evogit.engine.driver import Driver
 from evogit.engine.engine import Engine, Observer
@@ -31,6 +31,7 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.inputs import Inputs
 from evogit.evaluation.workers.team import Team
 from evogit.evaluation.workers.verification import WorkerVerification
+from evogit.events import Event, Stopped
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
 from evogit.history.lessons import NO_LESSONS, lesson_sources

@@ -41,19 +41,8 @@ from evogit import (
     StoredRun,
     Task,
 )
-from evogit.core import (
-    Adopted,
-    Decision,
-    Evaluated,
-    Event,
-    Judged,
-    Metric,
-    Operator,
-    Proposed,
-    RunStarted,
-    Status,
-    Stopped,
-)
+from evogit.core import Judged, Metric, Operator, Status
+from evogit.events import Adopted, Decision, Evaluated, Event, Proposed, RunStarted, Stopped
 from evogit.repository import Journal
 
 SCORE = Metric(name="score", direction="maximize", primary=True)

@@ -13,17 +13,8 @@ from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.agents.mutation.mutator import Mutator
 from evogit.config import Task, load_repository_task
 from evogit.config.run_settings import AgentSpec
-from evogit.core import (
-    ConfigError,
-    Entry,
-    EvaluatorError,
-    EvoGitError,
-    FailedProposal,
-    RefusedError,
-    SandboxError,
-    Stopped,
-    UsageError,
-)
+from evogit.core import ConfigError, EvaluatorError, EvoGitError, RefusedError, SandboxError, UsageError
+from evogit.events import Entry, FailedProposal, Stopped
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.llm import Account, Price, Question

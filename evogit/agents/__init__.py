@@ -14,7 +14,8 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Measured, Metric
+from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Metric
+from evogit.events import Measured
 from evogit.history.ideas import Idea
 from evogit.history.standing import Comparison, Standing
 from evogit.llm import Account

@@ -18,8 +18,9 @@ from evogit.bench.outcome import BenchRun, Call, source_digest
 from evogit.config import Task
 from evogit.config.custom_classes import is_own
 from evogit.config.run_settings import AgentSpec
-from evogit.core import HOLDOUT, Entry
+from evogit.core import HOLDOUT
 from evogit.engine.evaluations import EvaluationBackend, Evaluations
+from evogit.events import Entry
 from evogit.history import History
 from evogit.history.context import RunContext
 from evogit.repository import Repository

@@ -13,8 +13,9 @@ from evogit.agents.briefs.ancestry import START, Ancestry
 from evogit.agents.briefs.digest import telling
 from evogit.agents.briefs.relevance import words_of
 from evogit.config import Task
-from evogit.core import Candidate, Decision, FailedProposal, Metric, RepositoryError
+from evogit.core import Candidate, Metric, RepositoryError
 from evogit.credentials import Redactor
+from evogit.events import Decision, FailedProposal
 from evogit.history import History
 from evogit.history.context import redactor
 from evogit.history.counts import TUNING

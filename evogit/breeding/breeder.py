@@ -20,8 +20,9 @@ from evogit.breeding.crossings import Crossings, title
 from evogit.breeding.fingerprints import Fingerprints
 from evogit.breeding.inspirations import Inspirations
 from evogit.config import Task
-from evogit.core import Candidate, Measured, Operator, UsageError
+from evogit.core import Candidate, Operator, UsageError
 from evogit.credentials import tokens
+from evogit.events import Measured
 from evogit.history import History
 from evogit.history.carriers import CarriedCode
 from evogit.history.counts import TUNING

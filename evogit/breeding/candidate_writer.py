@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from evogit.breeding.breeder import Bred
-from evogit.core import Duplicate, FailedProposal, Proposed
+from evogit.events import Duplicate, FailedProposal, Proposed
 from evogit.history.context import RunContext
 from evogit.history.counts import UNASKED
 from evogit.repository import clean_title

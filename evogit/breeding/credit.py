@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from evogit.agents import ModelCredit
-from evogit.core import Proposed
+from evogit.events import Proposed
 from evogit.history import History
 from evogit.history.counts import Effort
 

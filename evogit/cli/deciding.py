@@ -11,7 +11,8 @@ from rich.text import Text
 from evogit.cli.lines.view import SHORT, View, first_line, on_one_line
 from evogit.cli.terminal import table
 from evogit.cli.text import age, escape
-from evogit.core import Decision, Entry, NotFoundError
+from evogit.core import NotFoundError
+from evogit.events import Decision, Entry
 from evogit.history import History
 from evogit.review import Effect
 from evogit.review.decisions import consequences

@@ -16,8 +16,8 @@ from evogit.cli.terminal import Terminal, silence
 from evogit.cli.watch import Dashboard, EventLines, Watch
 from evogit.config import Task
 from evogit.config.run_settings import Settings
-from evogit.core import Entry, RunStarted, Stopped
 from evogit.engine.halts import AwakeLoop
+from evogit.events import Entry, RunStarted, Stopped
 from evogit.llm.registry import OpenModels
 from evogit.repository import Repository
 from evogit.review.run_list import RunList

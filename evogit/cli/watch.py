@@ -15,8 +15,8 @@ from evogit.cli.lines.view import View
 from evogit.cli.screen import Now, agent_lines, facts, fit
 from evogit.cli.terminal import Terminal, silence
 from evogit.config.run_settings import Settings
-from evogit.core import Entry
 from evogit.engine.stop_request import ALL, CALLS
+from evogit.events import Entry
 from evogit.history import History
 
 INTERVAL_S = 0.25

@@ -11,7 +11,8 @@ from functools import partial
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evogit.core import Reserved, Spent, StopReason, picodollars
+from evogit.core import StopReason, picodollars
+from evogit.events import Reserved, Spent
 from evogit.history.context import RunContext
 from evogit.llm import Limit, Model, Reservation, RunEndsError, SpendingLimitError, TokenUsage
 from evogit.llm.bounds import LEAST_REPLY, USUAL_PROMPT

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from evogit.agents import Agent, Measurement, NoUsableChangeError, Proposal, SessionNotes
 from evogit.breeding.breeder import Bred
-from evogit.core import Evaluation, Evidence, FailedProposal, Measured
+from evogit.core import Evaluation, Evidence
 from evogit.engine.evaluations import Evaluations, Result
 from evogit.engine.profiles import Profiles
 from evogit.engine.quota import Quota
+from evogit.events import FailedProposal, Measured
 from evogit.history import History
 from evogit.sandbox import Completed
 from evogit.stats.estimates import LEVEL, student

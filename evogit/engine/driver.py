@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
-from evogit.core import Entry, Event, Stopped
+from evogit.events import Entry, Event, Stopped
 
 logger = logging.getLogger(__name__)
 

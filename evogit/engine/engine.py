@@ -16,16 +16,7 @@ from evogit.agents.population import Models, no_models
 from evogit.breeding.breeder import Bred, Breeder
 from evogit.breeding.candidate_writer import MAX_IDEA_CHARS, CandidateWriter
 from evogit.config.run_settings import Settings
-from evogit.core import (
-    Adopted,
-    Decision,
-    Entry,
-    EvoGitError,
-    FailedProposal,
-    Stopped,
-    StopReason,
-    Tactic,
-)
+from evogit.core import EvoGitError, StopReason
 from evogit.engine.account import MoveAccount, RunAccount
 from evogit.engine.confirmation import UNCONFIRMED, Confirmation, evaluate_on_holdout
 from evogit.engine.drafts import Drafts
@@ -41,6 +32,7 @@ from evogit.engine.start import Start, generator
 from evogit.engine.steps import Steps
 from evogit.engine.stop_request import HURRIED, LEFT, StopRequest
 from evogit.engine.waiting import AskingAhead, KindShares
+from evogit.events import Adopted, Decision, Entry, FailedProposal, Stopped, Tactic
 from evogit.history.context import RunContext
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
 from evogit.panel import NAME, Panel

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
 
-from evogit.core import Evaluated, RepositoryError
+from evogit.core import RepositoryError
 from evogit.evaluation.inputs import of_person
+from evogit.events import Evaluated
 from evogit.repository import Repository
 
 FILE = "evaluated"

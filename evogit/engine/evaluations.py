@@ -10,22 +10,13 @@ from typing import Any, Protocol, cast
 
 from msgspec.structs import replace
 
-from evogit.core import (
-    HOLDOUT,
-    BaseFiles,
-    Entry,
-    Evaluated,
-    Evaluation,
-    EvaluatorError,
-    Evidence,
-    Files,
-    Judged,
-)
+from evogit.core import HOLDOUT, BaseFiles, Evaluation, EvaluatorError, Evidence, Files, Judged
 from evogit.credentials import Redactor
 from evogit.engine.evaluation_index import EvaluationIndex
 from evogit.engine.move_order import together
 from evogit.evaluation.evidence import muted
 from evogit.evaluation.seed_files import packed_seed
+from evogit.events import Entry, Evaluated
 from evogit.history.context import RunContext, redactor
 from evogit.history.paired_scores import beside
 from evogit.history.state import ROUNDING, restored

@@ -16,19 +16,10 @@ from itertools import islice
 from types import TracebackType
 from typing import Self
 
-from evogit.core import (
-    HUMAN,
-    Entry,
-    Evaluated,
-    EvoGitError,
-    Halted,
-    RefusedError,
-    RepositoryError,
-    Stopped,
-    host_of,
-)
+from evogit.core import HUMAN, EvoGitError, RefusedError, RepositoryError, host_of
 from evogit.engine.halts import ASLEEP
 from evogit.engine.people_commits import Adding
+from evogit.events import Entry, Evaluated, Halted, Stopped
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository.objects import named_errors
 from evogit.repository.remote import Remote, Stranger

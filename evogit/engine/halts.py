@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evogit.core import Halted
+from evogit.events import Halted
 from evogit.repository import Journal
 from evogit.repository.faults import WAIT_FOR_ROOM, has_room
 

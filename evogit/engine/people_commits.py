@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from evogit.config.values import matches
-from evogit.core import HUMAN, Decision, Entry, FailedProposal, NotFoundError, Proposed, RefusedError, RepositoryError
+from evogit.core import HUMAN, NotFoundError, RefusedError, RepositoryError
 from evogit.credentials import is_secret_name, tokens
 from evogit.evaluation.seed_files import LFS_POINTER
+from evogit.events import Decision, Entry, FailedProposal, Proposed
 from evogit.history.carriers import CarriedCode
 from evogit.history.context import StoredRun
 from evogit.repository import UnfitChangeError, check_path, clean, clean_title

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from evogit.core import Evaluation, RunStarted
+from evogit.core import Evaluation
+from evogit.events import RunStarted
 from evogit.history import History
 from evogit.repository import AGENT_NAME, RESERVED, Repository
 

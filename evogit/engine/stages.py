@@ -9,8 +9,8 @@ from msgspec.structs import asdict
 
 from evogit.config.run_settings import Settings
 from evogit.config.values import Stage
-from evogit.core import Adopted, Decision, Halted, ReviewAsked, StageBegun
 from evogit.engine.stop_request import StopRequest
+from evogit.events import Adopted, Decision, Halted, ReviewAsked, StageBegun
 from evogit.history.context import RunContext
 
 LOOK_EVERY_S = 0.3

@@ -15,10 +15,11 @@ from evogit.adopt.notes import admitted, is_scored
 from evogit.agents.mutation.mutator import check_edited
 from evogit.breeding.fingerprints import UNCHANGED
 from evogit.config.run_settings import Settings
-from evogit.core import Adopted, EvoGitError, Proposed, RefusedError, RunStarted, UsageError
+from evogit.core import EvoGitError, RefusedError, UsageError
 from evogit.engine.comparability import changes, check_comparable
 from evogit.engine.evaluations import EvaluationBackend, Evaluations
 from evogit.evaluation.seed_files import check_tree, write_seed
+from evogit.events import Adopted, Proposed, RunStarted
 from evogit.history import History
 from evogit.history.context import RunContext
 from evogit.repository.run_keys import commitment

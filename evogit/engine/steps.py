@@ -11,12 +11,12 @@ from msgspec import Struct
 from evogit.agents import Agent, NoUsableChangeError, SessionNotes
 from evogit.breeding.breeder import Bred, Breeder
 from evogit.breeding.candidate_writer import CandidateWriter
-from evogit.core import SessionEnded
 from evogit.credentials import tokens
 from evogit.engine.drafts import Drafts
 from evogit.engine.evaluations import Evaluations, Result
 from evogit.engine.quota import Quota
 from evogit.engine.start import generator
+from evogit.events import SessionEnded
 from evogit.history.context import RunContext
 from evogit.selection import Move, Selector
 

@@ -11,21 +11,8 @@ from itertools import islice
 import msgspec
 from msgspec import Struct
 
-from evogit.core import (
-    HUMAN,
-    MINIMIZE,
-    PICO,
-    Candidate,
-    Cost,
-    Duplicate,
-    Entry,
-    Evaluation,
-    FailedProposal,
-    Proposed,
-    Reserved,
-    Spent,
-    picodollars,
-)
+from evogit.core import HUMAN, MINIMIZE, PICO, Candidate, Cost, Evaluation, picodollars
+from evogit.events import Duplicate, Entry, FailedProposal, Proposed, Reserved, Spent
 from evogit.history.pages import Pages, fold
 
 UNASKED = frozenset({"fitter", "random", "function", "pieces"})

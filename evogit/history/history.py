@@ -10,15 +10,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from evogit.config.values import REPEATS
-from evogit.core import (
-    HUMAN,
+from evogit.core import HUMAN, Evaluation
+from evogit.events import (
     Adopted,
     Compared,
     Decision,
     Duplicate,
     Entry,
     Evaluated,
-    Evaluation,
     Event,
     FailedProposal,
     Forked,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from evogit.core import Duplicate, FailedProposal, Proposed
+from evogit.events import Duplicate, FailedProposal, Proposed
 from evogit.history.counts import TUNING, Done, made_by
 from evogit.history.history import History
 from evogit.history.standing import Standing, standing

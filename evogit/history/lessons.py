@@ -10,7 +10,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evogit.core import EvoGitError, Lesson
+from evogit.core import EvoGitError
+from evogit.events import Lesson
 from evogit.history.context import StoredRun
 from evogit.history.history import History
 from evogit.repository import Repository

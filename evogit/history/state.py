@@ -8,18 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from evogit.core import (
-    HUMAN,
-    Candidate,
+from evogit.core import HUMAN, Candidate, Evaluation, Metric, NotFoundError
+from evogit.events import (
     Decision,
     Entry,
-    Evaluation,
     FailedProposal,
     Forked,
     Lesson,
     Measured,
-    Metric,
-    NotFoundError,
     Reserved,
     ReviewAsked,
     Reviewed,

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evogit.core import Compared, Evaluation
+from evogit.core import Evaluation
+from evogit.events import Compared
 from evogit.history.pages import DERIVED
 from evogit.history.scores import Scores
 from evogit.stats.bradley_terry import Comparisons, Fit, Pair, fit, opponent, pairs

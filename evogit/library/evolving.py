@@ -19,11 +19,12 @@ import msgspec
 from evogit.adopt import find_task
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.run_settings import DEFAULT_SELECTOR, Settings
-from evogit.core import Entry, EvoGitError, NotFoundError, RefusedError, RunStarted, UsageError
+from evogit.core import EvoGitError, NotFoundError, RefusedError, UsageError
 from evogit.engine.comparability import changed_judge
 from evogit.engine.desk import Desk
 from evogit.engine.engine import Observer
 from evogit.engine.start import only_a_failed_seed
+from evogit.events import Entry, RunStarted
 from evogit.history.context import StoredRun
 from evogit.library.ask_and_tell import ASK, asked_evaluation
 from evogit.library.function_backend import Evaluate, FunctionBackend

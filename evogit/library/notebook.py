@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from evogit.core import Entry, Evaluated
+from evogit.events import Entry, Evaluated
 from evogit.history import History
 from evogit.history.standing import compare, decimals, places, standing, value_of, way
 from evogit.repository import Repository

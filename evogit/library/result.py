@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from evogit.core import (
     Candidate,
-    Decision,
     Evaluation,
     Judged,
     Metric,
@@ -21,6 +20,7 @@ from evogit.core import (
     StopReason,
     UsageError,
 )
+from evogit.events import Decision
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.standing import Standing, Verdict, places, standing

@@ -10,7 +10,8 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from evogit.core import Candidate, Compared, Decision, Entry, NotFoundError, RefusedError, UsageError
+from evogit.core import Candidate, NotFoundError, RefusedError, UsageError
+from evogit.events import Compared, Decision, Entry
 from evogit.history import History
 from evogit.history.standing import places
 from evogit.page.payload import FollowedRun, Record

@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from evogit.core import HOLDOUT, Candidate, Compared, Decision, Entry, Evaluated, Reviewed, RunStarted, TaskChanged
+from evogit.core import HOLDOUT, Candidate
+from evogit.events import Compared, Decision, Entry, Evaluated, Reviewed, RunStarted, TaskChanged
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.counts import Moment

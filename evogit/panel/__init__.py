@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evogit.config import Task
 from evogit.config.values import Pairwise
-from evogit.core import Compared, EvaluatorError, EvoGitError
+from evogit.core import EvaluatorError, EvoGitError
+from evogit.events import Compared
 from evogit.history.context import RunContext
 from evogit.history.pair_views import NO_CHANGE, Sides, Views
 from evogit.history.strengths import Strengths, kept_reason

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from evogit import llm
-from evogit.core import Reviewed, ReviewVerdict
+from evogit.events import Reviewed, ReviewVerdict
 from evogit.history.context import RunContext, redactor
 from evogit.panel import UnusableAnswerError, read
 from evogit.repository.evidence import PROMPT, REPLY, kept_text, numbered

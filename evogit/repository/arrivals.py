@@ -10,7 +10,8 @@ from pathlib import Path
 import pygit2
 from msgspec import Struct
 
-from evogit.core import Proposed, RefusedError, RepositoryError
+from evogit.core import RefusedError, RepositoryError
+from evogit.events import Proposed
 from evogit.repository import journal_records, refs
 from evogit.repository.keeping import Keeping, is_link
 from evogit.repository.objects import (

@@ -15,8 +15,9 @@ from pathlib import Path
 import pygit2
 from msgspec import Struct
 
-from evogit.core import Entry, Event, EvoGitError, Forked, RepositoryError, RunStarted
+from evogit.core import EvoGitError, RepositoryError
 from evogit.credentials import REDACTED, Redactor
+from evogit.events import Entry, Event, Forked, RunStarted
 from evogit.repository import journal_records, refs
 from evogit.repository.commit_writer import CommitWriter
 from evogit.repository.objects import Allowance, TooLargeError, committer_of, message_of, mismatch, read_commit

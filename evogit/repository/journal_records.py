@@ -11,21 +11,18 @@ from typing import Annotated, Any, get_args
 from msgspec import NODEFAULT, Meta, Struct, ValidationError, convert
 from msgspec.structs import fields
 
-from evogit.core import (
-    MAX_INT,
+from evogit.core import MAX_INT, Evaluation, RefusedError, RepositoryError
+from evogit.events import (
     Adopted,
     Compared,
     Decision,
     Entry,
     Evaluated,
-    Evaluation,
     Event,
     Forked,
     Halted,
     Lesson,
     Proposed,
-    RefusedError,
-    RepositoryError,
     ReviewAsked,
     Reviewed,
     RunStarted,

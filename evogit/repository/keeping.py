@@ -10,7 +10,8 @@ from contextlib import suppress
 import pygit2
 from msgspec import Struct, field
 
-from evogit.core import Entry, EvoGitError
+from evogit.core import EvoGitError
+from evogit.events import Entry
 from evogit.repository import journal_records
 from evogit.repository.journal import counts
 from evogit.repository.objects import (

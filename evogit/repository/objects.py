@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import pygit2
 
-from evogit.core import Proposed, RefusedError, RepositoryError
+from evogit.core import RefusedError, RepositoryError
+from evogit.events import Proposed
 from evogit.repository import journal_records
 
 MISSING = "is missing"  # the fault of an object that is not here

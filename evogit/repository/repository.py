@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import pygit2
 
-from evogit.core import Entry, Event, Forked, NotFoundError, RefusedError, RepositoryError, UsageError
+from evogit.core import NotFoundError, RefusedError, RepositoryError, UsageError
 from evogit.credentials import SeedSecrets
+from evogit.events import Entry, Event, Forked
 from evogit.repository import engines, refs
 from evogit.repository.branches import Branches
 from evogit.repository.changes import ChangedLines, ComparedFile, compare, lines, same_lines

@@ -20,7 +20,8 @@ from pathlib import Path
 
 import msgspec
 
-from evogit.core import RepositoryError, RunStarted
+from evogit.core import RepositoryError
+from evogit.events import RunStarted
 from evogit.repository import journal_records
 from evogit.repository.state_folder import OpenFolder, StateFolder, open_folder
 from evogit.text import one_line

@@ -9,8 +9,9 @@ from evogit.agents import coder
 from evogit.agents.briefs import briefing
 from evogit.breeding.breeder import Breeder
 from evogit.config import Task
-from evogit.core import Candidate, Entry, Event, Proposed, RefusedError, RunStarted
+from evogit.core import Candidate, RefusedError
 from evogit.engine.profiles import kept_profile
+from evogit.events import Entry, Event, Proposed, RunStarted
 from evogit.history import History
 from evogit.history.context import screened
 from evogit.history.lessons import lesson_sources

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from evogit.breeding.crossings import Crossings, title
 from evogit.config.values import matches
-from evogit.core import HUMAN, Candidate, Operator, Proposed, RefusedError
+from evogit.core import HUMAN, Candidate, Operator, RefusedError
+from evogit.events import Proposed
 from evogit.history import History
 from evogit.history.carriers import CarriedCode
 from evogit.history.context import StoredRun

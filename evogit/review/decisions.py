@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evogit.core import Decision, Entry, RefusedError
+from evogit.core import RefusedError
+from evogit.events import Decision, Entry
 from evogit.history import History
 from evogit.history.carriers import CarriedCode, Carriers
 from evogit.history.context import StoredRun

@@ -8,7 +8,8 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from evogit.core import Decision, Entry, Evaluated, FailedProposal, Proposed, RefusedError
+from evogit.core import RefusedError
+from evogit.events import Decision, Entry, Evaluated, FailedProposal, Proposed
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review.evidence_files import named, uses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from evogit.core import Entry
+from evogit.events import Entry
 from evogit.repository import Repository
 
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from evogit.core import Entry, Evaluated, Forked, NotFoundError, RefusedError, RunStarted, UsageError
+from evogit.core import NotFoundError, RefusedError, UsageError
+from evogit.events import Entry, Evaluated, Forked, RunStarted
 from evogit.history import History
 from evogit.repository import Repository, check_run_name
 from evogit.review.runs import resolve

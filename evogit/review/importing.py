@@ -11,19 +11,10 @@ from msgspec import Struct
 from evogit.adopt.past import Past, PastRun
 from evogit.breeding.inspirations import Inspirations
 from evogit.config import Task
-from evogit.core import (
-    Adopted,
-    Evaluated,
-    Evaluation,
-    Evidence,
-    Proposed,
-    RefusedError,
-    RunStarted,
-    Stopped,
-    UsageError,
-)
+from evogit.core import Evaluation, Evidence, RefusedError, UsageError
 from evogit.engine.projections import Projections
 from evogit.evaluation.seed_files import write_seed
+from evogit.events import Adopted, Evaluated, Proposed, RunStarted, Stopped
 from evogit.history import History
 from evogit.history.context import RunContext
 from evogit.repository import Repository, clean_title

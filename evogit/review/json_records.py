@@ -9,8 +9,9 @@ from typing import Any, get_args
 
 from msgspec import to_builtins
 
-from evogit.core import Candidate, Metric, ReviewVerdict, Stopped, host_of
+from evogit.core import Candidate, Metric, host_of
 from evogit.engine.projections import agent_ref, has_ref
+from evogit.events import ReviewVerdict, Stopped
 from evogit.history import History
 from evogit.history.ideas import by_family, ideas
 from evogit.history.leaders import tied

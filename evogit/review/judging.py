@@ -8,7 +8,8 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from evogit.core import Compared, NotFoundError, RefusedError, UsageError
+from evogit.core import NotFoundError, RefusedError, UsageError
+from evogit.events import Compared
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.strengths import Strengths

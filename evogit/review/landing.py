@@ -13,8 +13,6 @@ from evogit.config.values import matches
 from evogit.core import (
     HOLDOUT,
     Candidate,
-    Decision,
-    Entry,
     Evaluation,
     EvaluatorError,
     Files,
@@ -25,6 +23,7 @@ from evogit.core import (
 )
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.seed_files import packed_seed
+from evogit.events import Decision, Entry
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.paired_scores import PairedScores, beside

@@ -7,7 +7,8 @@ from itertools import chain, islice
 
 from msgspec.structs import replace
 
-from evogit.core import Candidate, Lesson
+from evogit.core import Candidate
+from evogit.events import Lesson
 from evogit.history.context import RunContext, redactor
 from evogit.history.lessons import MAX_LESSON_CHARS
 from evogit.history.standing import compare, decimals

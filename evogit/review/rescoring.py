@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from evogit.core import Evaluation, Evidence, RefusedError, TaskChanged
+from evogit.core import Evaluation, Evidence, RefusedError
 from evogit.engine.comparability import changed_judge, ways_on
 from evogit.engine.confirmation import Confirmation, evaluate_on_holdout
 from evogit.engine.evaluations import Evaluations
@@ -15,6 +15,7 @@ from evogit.engine.projections import Projections
 from evogit.engine.run_key import inputs_of
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.seed_files import write_seed
+from evogit.events import TaskChanged
 from evogit.history import History
 from evogit.history.context import RunContext
 

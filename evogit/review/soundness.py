@@ -9,8 +9,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from evogit.core import Adopted, Entry, EvoGitError, FailedProposal, Proposed
+from evogit.core import EvoGitError
 from evogit.engine.projections import Projections, agent_ref, has_ref
+from evogit.events import Adopted, Entry, FailedProposal, Proposed
 from evogit.history import History, snapshot
 from evogit.history.context import StoredRun
 from evogit.repository import Repository, StaleError

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from evogit.core import Entry, Evaluated
+from evogit.events import Entry, Evaluated
 from evogit.history import History, Spending
 from evogit.repository import Repository
 from evogit.review.json_records import Record, candidate_record

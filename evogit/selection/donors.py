@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
-from evogit.core import Proposed
+from evogit.events import Proposed
 from evogit.history import History
 
 STILL_CALLS = 2

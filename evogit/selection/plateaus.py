@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 from evogit.config.run_settings import CALLS
-from evogit.core import Tactic
+from evogit.events import Tactic
 from evogit.history import History
 from evogit.history.counts import EXTENDED, MIRRORED
 

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from evogit.agents import Agent, Brief
 from evogit.breeding.breeder import Bred, Breeder
 from evogit.config import Task
-from evogit.core import Decision, Evaluated, Evaluation, FailedProposal, Metric
+from evogit.core import Evaluation, Metric
+from evogit.events import Decision, Evaluated, FailedProposal
 from evogit.llm import Account, Model, Price, Question, Reservation, TokenUsage
 from evogit.repository import EXECUTABLE
 from evogit.selection import Move

@@ -11,7 +11,7 @@ import pytest
 from evogit.agents import ModelCredit
 from evogit.agents.model_agent import choose, scores
 from evogit.breeding.credit import MEMORY, WINDOW, merits
-from evogit.core import FailedProposal, Proposed, Spent
+from evogit.events import FailedProposal, Proposed, Spent
 from tests.selection.born import Born
 
 

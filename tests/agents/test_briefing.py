@@ -19,7 +19,8 @@ from evogit.agents.briefs import briefing, digest
 from evogit.agents.briefs.bodies import Mentions, named, part_of
 from evogit.agents.briefs.briefing import Written
 from evogit.breeding.breeder import Board, Breeder
-from evogit.core import ConfigError, Cost, Decision, Evaluated, Evaluation, FailedProposal, Spent
+from evogit.core import ConfigError, Cost, Evaluation
+from evogit.events import Decision, Evaluated, FailedProposal, Spent
 from evogit.llm import Question, estimate_tokens
 from evogit.llm.recording import question_key
 from evogit.text import fence

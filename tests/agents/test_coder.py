@@ -17,7 +17,7 @@ from evogit.agents.editing.calls import Edits, Evaluate, Finish, Grep, Keep, Lis
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.user_settings import UserSettings
-from evogit.core import Entry, Evaluated, FailedProposal, Proposed, Spent
+from evogit.events import Entry, Evaluated, FailedProposal, Proposed, Spent
 from evogit.history import History
 from evogit.llm import ModelError, SpendingLimitError
 from evogit.llm.registry import OpenModels

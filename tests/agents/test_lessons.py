@@ -9,7 +9,8 @@ import pytest
 
 from evogit.agents.briefs import briefing
 from evogit.breeding.breeder import Breeder
-from evogit.core import Lesson, NotFoundError
+from evogit.core import NotFoundError
+from evogit.events import Lesson
 from evogit.history.lessons import lesson_sources
 from evogit.llm import estimate_tokens
 from evogit.testing import RecordedRun

@@ -13,7 +13,7 @@ from evogit.agents.briefs import briefing
 from evogit.agents.coder import Coder
 from evogit.agents.editor import Editor
 from evogit.breeding.breeder import Bred, Breeder
-from evogit.core import Duplicate, Tactic
+from evogit.events import Duplicate, Tactic
 from evogit.llm import ModelError
 from evogit.selection import Move
 from evogit.testing import ScriptedAgent

@@ -10,7 +10,7 @@ import pytest
 
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
-from evogit.core import Evaluated, Proposed, SessionEnded
+from evogit.events import Evaluated, Proposed, SessionEnded
 from evogit.llm import Account, Question
 from evogit.repository import Repository
 from evogit.testing import RecordedHistory

@@ -11,7 +11,8 @@ import pytest
 from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.breeding.breeder import DRAWN, Breeder
 from evogit.config import Task
-from evogit.core import Candidate, Entry, Evaluated, Evaluation, Metric, RepositoryError, RunStarted
+from evogit.core import Candidate, Evaluation, Metric, RepositoryError
+from evogit.events import Entry, Evaluated, RunStarted
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.repository.evidence import read_feedback

@@ -12,7 +12,7 @@ import pytest
 from evogit.agents import Agent, Brief, Proposal
 from evogit.breeding.fingerprints import MAX_SOURCE_BYTES, UNCHANGED, Fingerprints, essence
 from evogit.config import Task
-from evogit.core import Duplicate, Entry, Proposed
+from evogit.events import Duplicate, Entry, Proposed
 from evogit.history import History
 from evogit.repository import EXECUTABLE, Repository
 from evogit.review import open_run

@@ -13,7 +13,8 @@ from evogit.agents import NoUsableChangeError
 from evogit.breeding.breeder import Bred
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec, Settings
-from evogit.core import Entry, Evaluated, Evaluation
+from evogit.core import Evaluation
+from evogit.events import Entry, Evaluated
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review.reporting import merge_statistics

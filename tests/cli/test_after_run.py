@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.core import Duplicate, FailedProposal, Spent
+from evogit.events import Duplicate, FailedProposal, Spent
 from evogit.review.timeline import COLUMNS
 
 from .conftest import Cli, Small, Story

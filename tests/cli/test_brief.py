@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evogit.config import Task
-from evogit.core import Decision
+from evogit.events import Decision
 from tests.conftest import TOML, write_task
 from tests.own import Own
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from evogit.core import Adopted, Entry, Proposed, RepositoryError, Spent
+from evogit.core import RepositoryError
 from evogit.engine.projections import Projections
+from evogit.events import Adopted, Entry, Proposed, Spent
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Repository

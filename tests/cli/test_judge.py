@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from evogit.core import Evaluated, Evaluation, Metric, Proposed, RunStarted
+from evogit.core import Evaluation, Metric
+from evogit.events import Evaluated, Proposed, RunStarted
 from evogit.history import History
 from evogit.repository import Repository
 

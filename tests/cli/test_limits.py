@@ -12,7 +12,7 @@ import pytest
 
 from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task
-from evogit.core import Entry, Evaluated
+from evogit.events import Entry, Evaluated
 from evogit.repository import Repository
 from evogit.run import Run, Settings
 

@@ -11,7 +11,7 @@ import pytest
 
 from evogit.cli.group import FIRST_WEEK, SECTIONS
 from evogit.cli.text import percent
-from evogit.core import FailedProposal
+from evogit.events import FailedProposal
 
 from .conftest import EVOGIT, Cli, Small, Story
 

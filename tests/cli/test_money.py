@@ -17,7 +17,8 @@ from evogit.cli.consent import CostForecast, SentFiles, lines
 from evogit.cli.options.agents import DOLLARS, MUTATORS, PROPOSALS, TOKENS, AgentOptions, population, with_ceilings
 from evogit.config.run_settings import CALLS, AgentSpec, Settings
 from evogit.config.user_settings import UserSettings
-from evogit.core import Entry, RunStarted, Spent, UsageError
+from evogit.core import UsageError
+from evogit.events import Entry, RunStarted, Spent
 from evogit.history import History
 from evogit.llm import Price
 from evogit.llm.endpoint import Patience

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.core import Spent
+from evogit.events import Spent
 from evogit.repository import Repository
 from evogit.repository.run_keys import RunKeys, commitment, seal
 from evogit.testing import RecordedRun

@@ -10,7 +10,7 @@ import pytest
 
 from evogit.cli.hooks import RunEnd
 from evogit.cli.terminal import Terminal
-from evogit.core import Decision, Entry, Proposed
+from evogit.events import Decision, Entry, Proposed
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import open_run

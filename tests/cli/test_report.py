@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from evogit.core import (
+from evogit.core import Evaluation, Metric
+from evogit.events import (
     Decision,
     Duplicate,
     Evaluated,
-    Evaluation,
     FailedProposal,
     Halted,
-    Metric,
     Proposed,
     RunStarted,
     Spent,

@@ -19,7 +19,8 @@ import pytest
 from evogit.cli.commands.init import is_ours
 from evogit.config import load_task
 from evogit.config.custom_classes import load
-from evogit.core import RefusedError, RunStarted, UsageError
+from evogit.core import RefusedError, UsageError
+from evogit.events import RunStarted
 from evogit.repository import Repository
 from evogit.repository.journal_records import encode
 from evogit.repository.run_keys import RunKeys

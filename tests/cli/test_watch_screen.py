@@ -14,7 +14,8 @@ from evogit.cli.screen import Now, agent_lines, best_values, facts
 from evogit.cli.terminal import PLAIN, PRETTY, Glyphs
 from evogit.cli.text import escape
 from evogit.config.run_settings import RunLimits, Settings
-from evogit.core import Metric, Reserved, Spent
+from evogit.core import Metric
+from evogit.events import Reserved, Spent
 from evogit.history import History
 from evogit.review import last_settings
 from evogit.review.forecast import Pace

@@ -14,7 +14,7 @@ from typing import cast
 
 import pytest
 
-from evogit.core import FailedProposal, Spent
+from evogit.events import FailedProposal, Spent
 from evogit.history import History
 from evogit.repository import Repository
 from tests.cli.conftest import Done, run_forked

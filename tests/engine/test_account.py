@@ -17,8 +17,8 @@ from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec
 from evogit.config.user_settings import ModelTable, UserSettings
-from evogit.core import Entry, Stopped
 from evogit.engine.account import RunAccount
+from evogit.events import Entry, Stopped
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.llm import (

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from evogit.agents import Brief, Proposal
 from evogit.config import Task
-from evogit.core import Cost, Decision, Evaluation, Evidence, EvoGitError, Status
+from evogit.core import Cost, Evaluation, Evidence, EvoGitError, Status
+from evogit.events import Decision
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.leaders import contender, tied

@@ -14,21 +14,9 @@ from msgspec.structs import replace
 from evogit.agents import Advice, Agent, Brief, NoUsableChangeError, Proposal
 from evogit.config import Task
 from evogit.config.run_settings import AgentSpec
-from evogit.core import (
-    Decision,
-    Entry,
-    Evaluated,
-    Evaluation,
-    EvaluatorError,
-    Evidence,
-    Files,
-    NotFoundError,
-    Proposed,
-    RefusedError,
-    SandboxError,
-    Status,
-)
+from evogit.core import Evaluation, EvaluatorError, Evidence, Files, NotFoundError, RefusedError, SandboxError, Status
 from evogit.engine.engine import LOOK_EVERY
+from evogit.events import Decision, Entry, Evaluated, Proposed
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.leaders import contender

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from evogit.config import Task
-from evogit.core import Evaluated, Evaluation
+from evogit.core import Evaluation
 from evogit.engine.evaluation_index import EvaluationIndex
 from evogit.engine.evaluations import Evaluations
+from evogit.events import Evaluated
 from evogit.repository import Repository
 from evogit.repository.run_keys import commitment
 from evogit.testing import InMemoryBackend, RecordedRun

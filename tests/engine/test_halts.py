@@ -13,9 +13,10 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from evogit.core import Halted, RepositoryError
+from evogit.core import RepositoryError
 from evogit.engine import halts
 from evogit.engine.halts import AwakeLoop, Halts
+from evogit.events import Halted
 from evogit.repository import faults
 from evogit.repository.faults import written
 from evogit.testing import RecordedRun

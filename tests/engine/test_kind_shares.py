@@ -15,8 +15,8 @@ import pytest
 from evogit import Repository, Run, Settings, Task
 from evogit.agents import Brief, NoUsableChangeError, Proposal
 from evogit.config.run_settings import AgentSpec
-from evogit.core import Proposed, Spent
 from evogit.engine import waiting
+from evogit.events import Proposed, Spent
 from evogit.llm import TokenUsage
 from evogit.testing import Asked, InMemoryBackend, ScriptedAgent
 from tests.clock import PATIENCE

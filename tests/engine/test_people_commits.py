@@ -9,10 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from evogit.agents import Brief, NoUsableChangeError, Proposal
-from evogit.core import Adopted, Decision, Evaluated, Evaluation, FailedProposal, RefusedError
+from evogit.core import Evaluation, RefusedError
 from evogit.engine.people_commits import Adding, People
 from evogit.engine.projections import Projections
 from evogit.engine.start import Start
+from evogit.events import Adopted, Decision, Evaluated, FailedProposal
 from evogit.history import History
 from evogit.history.context import RunContext
 from evogit.run import Run, Settings

@@ -9,8 +9,9 @@ import pytest
 
 from evogit.agents import Brief, Proposal
 from evogit.config import Task
-from evogit.core import Decision, RefusedError
+from evogit.core import RefusedError
 from evogit.engine.people_commits import Adding
+from evogit.events import Decision
 from evogit.history.carriers import CarriedCode
 from evogit.history.context import StoredRun
 from evogit.repository import Repository

@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from evogit.config.run_settings import RunLimits
-from evogit.core import Duplicate, FailedProposal, Metric, Spent
+from evogit.core import Metric
 from evogit.engine.quota import EXHAUSTED_AFTER, Quota
+from evogit.events import Duplicate, FailedProposal, Spent
 from evogit.testing import RecordedHistory
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from evogit.config import Task
 from evogit.config.run_settings import Settings
-from evogit.core import Adopted, Entry, Evaluated, Event, Proposed, RunStarted, Stopped
+from evogit.events import Adopted, Entry, Evaluated, Event, Proposed, RunStarted, Stopped
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.repository import Journal, Repository

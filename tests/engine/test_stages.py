@@ -11,7 +11,8 @@ import pytest
 
 from evogit.agents import Brief
 from evogit.config import Task
-from evogit.core import ConfigError, Decision, Entry, Evaluation, Halted, Reviewed, StageBegun, Stopped, UsageError
+from evogit.core import ConfigError, Evaluation, UsageError
+from evogit.events import Decision, Entry, Halted, Reviewed, StageBegun, Stopped
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.run import Run, Settings

@@ -12,9 +12,10 @@ import pytest
 
 from evogit.agents import Brief, NoUsableChangeError
 from evogit.config import Task
-from evogit.core import Decision, Entry, Evaluation, Evidence, Files, Proposed, RepositoryError
+from evogit.core import Evaluation, Evidence, Files, RepositoryError
 from evogit.engine.engine import LOOK_EVERY
 from evogit.engine.evaluations import Evaluations
+from evogit.events import Decision, Entry, Proposed
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Repository
 from evogit.run import Run, Settings

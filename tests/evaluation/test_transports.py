@@ -25,10 +25,11 @@ import pytest
 
 from evogit.config import load_task
 from evogit.config.run_settings import AgentSpec, Settings, WorkerSpec
-from evogit.core import Entry, Evaluated, UsageError
+from evogit.core import UsageError
 from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.workers.ray_worker import ray_command
 from evogit.evaluation.workers.team import Team
+from evogit.events import Entry, Evaluated
 from evogit.repository import Repository
 from evogit.run import Run
 from tests.clock import until

@@ -13,8 +13,9 @@ import pytest
 from msgspec.structs import replace
 
 from evogit.config.run_settings import AgentSpec, Settings, WorkerSpec
-from evogit.core import Entry, Evaluated, Evaluation, Evidence, Metric
+from evogit.core import Evaluation, Evidence, Metric
 from evogit.evaluation.workers.verification import Result, WorkerStanding, WorkerVerification, unheard
+from evogit.events import Entry, Evaluated
 from evogit.repository import Repository
 from evogit.repository.run_keys import inputs_key, seal_key
 from evogit.run import Run

@@ -6,19 +6,8 @@ from typing import Any
 
 import pytest
 
-from evogit.core import (
-    Adopted,
-    Decision,
-    Duplicate,
-    Evaluated,
-    Evaluation,
-    FailedProposal,
-    Metric,
-    NotFoundError,
-    RepositoryError,
-    Spent,
-    Status,
-)
+from evogit.core import Evaluation, Metric, NotFoundError, RepositoryError, Status
+from evogit.events import Adopted, Decision, Duplicate, Evaluated, FailedProposal, Spent
 from evogit.history import History
 from evogit.testing import RecordedHistory
 

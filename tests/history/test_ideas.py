@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evogit.core import Duplicate, FailedProposal
+from evogit.events import Duplicate, FailedProposal
 from evogit.history.counts import TUNING
 from evogit.history.ideas import NO_CHANGE, Idea, by_family, ideas
 from evogit.testing import RecordedHistory

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evogit.core import Cost, Decision, Evaluation, Metric, RunStarted, Status
+from evogit.core import Cost, Evaluation, Metric, Status
+from evogit.events import Decision, RunStarted
 from evogit.history import History
 from evogit.history.leaders import contender, doubtful, is_clock_bound, tied, to_repeat, undecided
 from evogit.history.scores import Scores, together

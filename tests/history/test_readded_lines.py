@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evogit.core import Candidate, Entry, Proposed
+from evogit.core import Candidate
+from evogit.events import Entry, Proposed
 from evogit.history import History
 from evogit.history.readded_lines import FARTHEST, Readded
 from evogit.repository import Repository

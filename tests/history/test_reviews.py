@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from evogit.core import HUMAN, Reviewed
+from evogit.core import HUMAN
+from evogit.events import Reviewed
 from evogit.history.standing import standing
 from evogit.testing import RecordedHistory, run_started
 

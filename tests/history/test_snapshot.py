@@ -13,19 +13,16 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from evogit.core import (
+from evogit.core import Beside, Cost, Evaluation, Metric
+from evogit.events import (
     Adopted,
-    Beside,
     Compared,
-    Cost,
     Decision,
     Duplicate,
     Evaluated,
-    Evaluation,
     Event,
     FailedProposal,
     Forked,
-    Metric,
     Proposed,
     Reviewed,
     RunStarted,

@@ -7,12 +7,8 @@ from typing import Any
 
 import pytest
 
-from evogit.core import (
-    Compared,
-    Decision,
-    Metric,
-    TaskChanged,
-)
+from evogit.core import Metric
+from evogit.events import Compared, Decision, TaskChanged
 from evogit.history import History
 from evogit.history.strengths import judges, said_of
 from evogit.stats.bradley_terry import SPREAD

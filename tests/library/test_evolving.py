@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 import evogit
-from evogit.core import Evaluated, EvoGitError, Proposed, RefusedError, RepositoryError, RunStarted, Stopped, UsageError
+from evogit.core import EvoGitError, RefusedError, RepositoryError, UsageError
 from evogit.engine import stop_request
+from evogit.events import Evaluated, Proposed, RunStarted, Stopped
 from evogit.testing import ScriptedAgent
 from tests.clock import PATIENCE
 from tests.plain_git import git

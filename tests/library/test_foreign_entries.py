@@ -9,8 +9,9 @@ import pytest
 
 import evogit
 from evogit.config.run_settings import Settings
-from evogit.core import Proposed, RefusedError
+from evogit.core import RefusedError
 from evogit.engine.run_key import begin_inputs
+from evogit.events import Proposed
 from evogit.history.context import StoredRun
 from evogit.repository import Repository, journal_records
 from evogit.testing import RecordedRun

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evogit.core import Compared, Decision, FailedProposal, Metric, Spent, Tactic
+from evogit.core import Metric
+from evogit.events import Compared, Decision, FailedProposal, Spent, Tactic
 from evogit.testing import RecordedRun
 
 RUN = "toy"

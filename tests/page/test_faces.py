@@ -22,7 +22,8 @@ from evogit.cli.commands.log import _row as log_row
 from evogit.cli.lines.compare import best_against_seed
 from evogit.cli.lines.view import View
 from evogit.cli.terminal import PLAIN, PRETTY
-from evogit.core import Beside, Evaluated, Evaluation, Metric, Status, TaskChanged
+from evogit.core import Beside, Evaluation, Metric, Status
+from evogit.events import Evaluated, TaskChanged
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.standing import places, standing

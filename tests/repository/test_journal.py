@@ -11,20 +11,8 @@ from typing import get_args
 
 import pytest
 
-from evogit.core import (
-    Adopted,
-    Duplicate,
-    Entry,
-    Evaluated,
-    Evaluation,
-    Event,
-    Metric,
-    Operator,
-    RefusedError,
-    RepositoryError,
-    Stopped,
-    StopReason,
-)
+from evogit.core import Evaluation, Metric, Operator, RefusedError, RepositoryError, StopReason
+from evogit.events import Adopted, Duplicate, Entry, Evaluated, Event, Stopped
 from evogit.repository import Repository
 from evogit.repository.journal import CHUNK, Backlog
 from evogit.testing import run_started
@@ -34,7 +22,7 @@ COMMIT = "1" * 40
 WRITER = """
 import sys
 from pathlib import Path
-from evogit.core import Adopted
+from evogit.events import (Adopted)
 from evogit.repository import Repository
 journal = Repository.open(Path(sys.argv[1])).journal("r", lambda entry: None)
 for number in range(int(sys.argv[3])):

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from evogit.core import Adopted, Entry, NotFoundError, RefusedError, RepositoryError, UsageError
+from evogit.core import NotFoundError, RefusedError, RepositoryError, UsageError
+from evogit.events import Adopted, Entry
 from evogit.repository import Repository
 
 FILLER = """
 import resource, signal, sys
 from pathlib import Path
-from evogit.core import Adopted, EvoGitError
+from evogit.core import (EvoGitError)
+from evogit.events import (Adopted)
 from evogit.repository import Repository
 repository = Repository.create(Path(sys.argv[1]))
 journal = repository.journal("r", lambda entry: None)
@@ -194,7 +196,8 @@ def test_a_full_disk_is_one_sentence_and_what_was_recorded_stays(tmp_path: Path)
 READER = """
 import os, sys, getpass, pygit2
 from pathlib import Path
-from evogit.core import Adopted, RepositoryError
+from evogit.core import (RepositoryError)
+from evogit.events import (Adopted)
 from evogit.repository import Repository
 pygit2.option(pygit2.enums.Option.SET_OWNER_VALIDATION, 0)
 for level in (pygit2.enums.ConfigLevel.GLOBAL, pygit2.enums.ConfigLevel.XDG):

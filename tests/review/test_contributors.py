@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from evogit.core import Duplicate, Event, FailedProposal, Proposed, Spent
+from evogit.events import Duplicate, Event, FailedProposal, Proposed, Spent
 from evogit.review.contributors import contributions
 from evogit.testing import RecordedHistory, run_started
 from tests.selection.born import Born

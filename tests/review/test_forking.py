@@ -6,17 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evogit.core import (
-    Adopted,
-    Decision,
-    Evaluated,
-    Evaluation,
-    Event,
-    NotFoundError,
-    Proposed,
-    RefusedError,
-    UsageError,
-)
+from evogit.core import Evaluation, NotFoundError, RefusedError, UsageError
+from evogit.events import Adopted, Decision, Evaluated, Event, Proposed
 from evogit.history import History
 from evogit.repository import Repository
 from evogit.review import open_run

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evogit.core import Decision, Entry, NotFoundError, RefusedError
+from evogit.core import NotFoundError, RefusedError
+from evogit.events import Decision, Entry
 from evogit.history import History
 from evogit.history.state import standing
 from evogit.repository import Repository

@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from evogit.config import Task
-from evogit.core import Decision, Evaluation, Measured, Metric, NotFoundError, RefusedError, UsageError
+from evogit.core import Evaluation, Metric, NotFoundError, RefusedError, UsageError
+from evogit.events import Decision, Measured
 from evogit.repository import Repository
 from evogit.review.landed_steps import step_gain
 from evogit.review.landing import Landing, SplitTrial, follow_undo, land, measure, objections, prepare, trial_of

@@ -11,8 +11,9 @@ import pytest
 
 from evogit.config import load_task
 from evogit.config.run_settings import AgentSpec
-from evogit.core import Metric, RefusedError, TaskChanged
+from evogit.core import Metric, RefusedError
 from evogit.engine.comparability import changes
+from evogit.events import TaskChanged
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository import Repository

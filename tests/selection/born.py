@@ -10,13 +10,8 @@ from typing import Any
 
 from evogit.agents import Agent, Brief, Proposal
 from evogit.config import Task
-from evogit.core import (
-    Evaluated,
-    Evaluation,
-    Evidence,
-    Metric,
-    TaskChanged,
-)
+from evogit.core import Evaluation, Evidence, Metric
+from evogit.events import Evaluated, TaskChanged
 from evogit.selection import Move, Selector
 from evogit.testing import Answer, Asked, InMemoryBackend, RecordedHistory
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from evogit.core import Spent
+from evogit.events import Spent
 from evogit.selection.donors import LEAST_SHARE, MOST_SHARE
 from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.testing import RecordedHistory

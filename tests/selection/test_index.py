@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evogit.core import MINIMIZE, Decision
+from evogit.core import MINIMIZE
+from evogit.events import Decision
 from evogit.history import History
 from evogit.selection import Selector
 from evogit.selection.elitist import Elitist

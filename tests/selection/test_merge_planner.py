@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evogit.core import Duplicate
+from evogit.events import Duplicate
 from evogit.history.phylogeny import MergeBases
 from evogit.selection import Move
 from evogit.selection.merge_planner import INTERFERING, Planner, expected

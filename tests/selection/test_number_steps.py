@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from evogit.core import Duplicate
+from evogit.events import Duplicate
 from evogit.repository import Repository
 from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.selection.number_steps import NumberSteps

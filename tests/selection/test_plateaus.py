@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from evogit.core import FailedProposal, Spent, Tactic
+from evogit.events import FailedProposal, Spent, Tactic
 from evogit.selection import Move
 from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.selection.plateaus import Plateau

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 import docker
 import pytest
 
-from evogit.core import Evaluated
+from evogit.events import Evaluated
 from tests.clock import wait_until
 from tests.sandbox.own_daemon import own_daemon
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from evogit.core import Decision, Halted, Stopped
+from evogit.events import Decision, Halted, Stopped
 from tests.clock import PATIENCE, wait_until
 
 from .world import ENDLESS, World

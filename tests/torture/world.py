@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import evogit.llm.endpoint  # noqa: F401  imported once, for all engines that are forked from here
-from evogit.core import Entry, Evaluated, Event, Spent
 from evogit.engine.account import LOST
+from evogit.events import Entry, Evaluated, Event, Spent
 from evogit.history import History
 from evogit.repository import Journal, Repository
 from evogit.sandbox import cgroups

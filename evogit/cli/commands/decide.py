@@ -14,7 +14,8 @@ from evogit.cli.lines.view import SHORT, View
 from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import REVISION, reason_option, with_run, with_terminal
 from evogit.cli.terminal import Terminal
-from evogit.core import Decision, UsageError
+from evogit.core import UsageError
+from evogit.events import Decision
 from evogit.repository import clean
 from evogit.review import decide, effect, resolve
 from evogit.review.decisions import changes_record, decision_record, follow_code, told_record

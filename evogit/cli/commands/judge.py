@@ -16,7 +16,8 @@ from evogit.cli.options.shared import REVISION, TASK, name_option, with_repo, wi
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import count, escape, percent
 from evogit.config import Task
-from evogit.core import Compared, NotFoundError, UsageError
+from evogit.core import NotFoundError, UsageError
+from evogit.events import Compared
 from evogit.history.pair_views import NO_CHANGE, Views
 from evogit.history.strengths import judges, kept_reason
 from evogit.review import SCHEMA, resolve

@@ -21,8 +21,9 @@ from evogit.cli.options.shared import REVISION, reason_option, with_judged_run, 
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import escape, number
 from evogit.config import Task
-from evogit.core import Entry, Evaluation, RefusedError, UsageError
+from evogit.core import Evaluation, RefusedError, UsageError
 from evogit.engine.comparability import changed_judge, judged_anew
+from evogit.events import Entry
 from evogit.history.standing import decimals
 from evogit.review import SCHEMA, resolve
 from evogit.review.landed_steps import DiffSize

@@ -16,7 +16,8 @@ from evogit.cli.locate_run import Place, run_of
 from evogit.cli.options.shared import TASK, jobs_option, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import clock, count, number
-from evogit.core import Entry, Evaluation, Metric
+from evogit.core import Evaluation, Metric
+from evogit.events import Entry
 from evogit.history import History
 from evogit.history.context import StoredRun
 from evogit.history.standing import decimals

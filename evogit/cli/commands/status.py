@@ -20,7 +20,8 @@ from evogit.cli.options.shared import name_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, table
 from evogit.cli.text import age, count, escape, number
 from evogit.config.run_settings import DEFAULT_SELECTOR
-from evogit.core import NotFoundError, RepositoryError, ReviewVerdict
+from evogit.core import NotFoundError, RepositoryError
+from evogit.events import ReviewVerdict
 from evogit.history.standing import places
 from evogit.repository.faults import has_room
 from evogit.review import SCHEMA, agents, candidate_record, contributions, last_start, own_names, resolve, status_record

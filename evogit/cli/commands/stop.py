@@ -10,8 +10,9 @@ from evogit.cli.locate_run import Place
 from evogit.cli.options.shared import reason_option, with_run, with_terminal
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import count
-from evogit.core import Decision, RefusedError
+from evogit.core import RefusedError
 from evogit.engine.stop_request import ALL
+from evogit.events import Decision
 from evogit.repository import clean
 from evogit.review import SCHEMA, decide
 

@@ -34,7 +34,8 @@ from evogit.cli.screen import Now, agent_lines, facts, fit
 from evogit.cli.terminal import Terminal
 from evogit.cli.watch import INTERVAL_S, EventLines
 from evogit.config.run_settings import Settings
-from evogit.core import Entry, UsageError
+from evogit.core import UsageError
+from evogit.events import Entry
 from evogit.review import last_settings, rows, status_record
 from evogit.review.forecast import Pace, doing, forecast_record
 from evogit.review.graph import skeleton

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from evogit.cli.lines.view import SHORT, View, first_line
 from evogit.cli.text import clock, number
-from evogit.core import (
+from evogit.events import (
     Adopted,
     Compared,
     Decision,

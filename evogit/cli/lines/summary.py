@@ -14,7 +14,7 @@ from evogit.cli.locate_run import Place
 from evogit.cli.terminal import Terminal
 from evogit.cli.text import clock, count, escape
 from evogit.config.run_settings import Total
-from evogit.core import Stopped
+from evogit.events import Stopped
 from evogit.history import History
 from evogit.history.ideas import ideas
 from evogit.history.standing import compare
