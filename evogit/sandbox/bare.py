@@ -13,7 +13,7 @@ from typing import Literal
 from evogit.content import content
 from evogit.sandbox import Environment
 from evogit.sandbox.cores import exclusive_core, pinned
-from evogit.sandbox.interpreter import NAMES, choose, environment, prepare
+from evogit.sandbox.interpreter import NAMES, NAMES_OF_PYTHON, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
 from evogit.sandbox.pool import JailProcess, Pool, WorkerStart
 from evogit.subprocesses import run_child
@@ -65,7 +65,8 @@ class Bare:
         box = Path(tempfile.mkdtemp(prefix="evogit-none-"))
         programs = box / "programs"
         programs.mkdir()
-        (programs / "python").symlink_to(self._python.path)
+        for name in NAMES_OF_PYTHON:
+            (programs / name).symlink_to(self._python.path)
         variables = environment(self._python.path, str(box), str(programs))
         if self._packages:
             variables["PYTHONPATH"] = str(self._packages)

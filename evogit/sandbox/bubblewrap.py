@@ -19,7 +19,7 @@ from evogit.sandbox.archive import disk_of
 from evogit.sandbox.cache import cache_folder
 from evogit.sandbox.cgroups import TASKS, Group, groups, room
 from evogit.sandbox.cores import exclusive_core, pinned
-from evogit.sandbox.interpreter import Interpreter, choose, environment, prepare
+from evogit.sandbox.interpreter import NAMES_OF_PYTHON, Interpreter, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
 from evogit.sandbox.pool import MOST_SESSIONS, JailProcess, Pool, WorkerStart
 from evogit.sandbox.seccomp import compile_filter
@@ -33,7 +33,7 @@ SYSTEM = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/R/Renviron", "/etc/R/ld
 """What libraries and programs below /usr need from /etc."""
 TOPS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")  # links into /usr, or folders beside it
 RESOLVING = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl")  # what programs need of /etc to use a network
-PROGRAMS = "/programs"  # a folder with `python`, which many systems do not have beside `python3`
+PROGRAMS = "/programs"  # a folder with the interpreter by its usual names
 ACCOUNTS = {
     "/etc/passwd": b"root:x:0:0::/root:/bin/sh\nbox:x:1000:1000::/box/home:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n",
     "/etc/group": b"root:x:0:\nbox:x:1000:\nnogroup:x:65534:\n",
@@ -163,7 +163,8 @@ def _arguments(python: Interpreter, start: WorkerStart, data: list[int], hidden:
     yield from ("--uid", "1000", "--gid", "1000", "--hostname", "box")
     for name, value in environment(python.path, "/box", PROGRAMS).items():
         yield from ("--setenv", name, value)
-    yield from ("--symlink", str(python.path), f"{PROGRAMS}/python")
+    for name in NAMES_OF_PYTHON:
+        yield from ("--symlink", str(python.path), f"{PROGRAMS}/{name}")
     yield from _system(python, hidden)
     for path in (*(f"/supervisor/{name}.pyc" for name in python.modules), *ACCOUNTS):
         yield from ("--perms", "0444", "--file", next(fds), path)

@@ -70,6 +70,11 @@ sys.modules["jail_main"].main()
 """
 
 
+NAMES_OF_PYTHON = ("python", "python3")
+SYSTEM_FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
+"""Folders of programs that sandboxes share with the machine."""
+
+
 class Interpreter(Struct, frozen=True, kw_only=True):
     """A Python for sandboxes: `folders` are what it needs outside /usr, `modules` the supervisor's, compiled for it."""
 
@@ -95,9 +100,16 @@ def choose(*, privileged: bool) -> tuple[Path, tuple[Path, ...]]:
     )
 
 
-def environment(python: Path, box: str, programs: str = "") -> dict[str, str]:
-    """Return the environment of programs; `box` is writable, the folder `programs` has the interpreter as `python`."""
-    return {"PATH": f"{python.parent}:{programs}:/usr/bin:/bin", "HOME": f"{box}/home", "TMPDIR": f"{box}/tmp", **FIXED}
+def environment(python: Path, box: str, programs: str) -> dict[str, str]:
+    """Return the environment of programs.
+
+    `box` is writable, the folder `programs` has the interpreter by `NAMES_OF_PYTHON`. Folders of the system are in the
+    order of the user's PATH, so that programs find the same version of a tool.
+    """
+    first = [programs] if str(python.parent) in SYSTEM_FOLDERS else [str(python.parent), programs]
+    system = [each for each in os.environ.get("PATH", "").split(":") if each in SYSTEM_FOLDERS]
+    path = ":".join(dict.fromkeys((*first, *system, *SYSTEM_FOLDERS)))
+    return {"PATH": path, "HOME": f"{box}/home", "TMPDIR": f"{box}/tmp", **FIXED}
 
 
 def prepare(path: Path, folders: Iterable[Path], sources: Path) -> Interpreter:

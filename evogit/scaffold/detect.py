@@ -38,6 +38,9 @@ TOOLS = {
     ),
 }
 """A tool's file at the top -> the project that it belongs to."""
+SOURCES = {"Cargo.toml": re.compile(r"\.rs$"), "go.mod": re.compile(r"\.go$"), "pom.xml": re.compile(r"\.(java|kt)$")}
+"""The same -> its sources; all else is data or a tool."""
+C_SOURCES = re.compile(r"\.([ch]|cc|cpp|cxx|hpp|hh|hxx|inl)$")
 C_TOOLS = {
     "CMakeLists.txt": Project(
         kind="CMake",
@@ -78,7 +81,7 @@ def _by_tool(source: ProjectFiles) -> Project | None:
     """A project in Rust, Go or Java. Go has no other measure than a benchmark that is its only one."""
     if not (file := source.first(*TOOLS)):
         return None
-    project = replace(TOOLS[file], editable=editable(source.paths))
+    project = replace(TOOLS[file], editable=editable(source.paths, SOURCES[file]))
     if file == "go.mod":
         tests = [path for path in source.paths if path.endswith("_test.go")]
         benchmarks = [(path, name) for path in tests for name in GO_BENCHMARK.findall(source.text(path))]
@@ -107,7 +110,7 @@ def _by_make(source: ProjectFiles) -> Project | None:
         tests=f"make {tests}" if tests else "",
         benchmark=f"make {benchmark}" if benchmark else "",
         reads=read_of(map(source.text, source.matching(BENCHMARK))) if benchmark else {},
-        editable=editable(source.paths),
+        editable=editable(source.paths, C_SOURCES) if language else editable(source.paths),
         debian=("make", *compiler),
     )
 
@@ -123,7 +126,7 @@ def _by_c_tool(source: ProjectFiles) -> Project | None:
         project,
         kind=f"{language or 'a C project'} with {project.kind}",
         tests=project.tests if is_tested else "",
-        editable=editable(source.paths),
+        editable=editable(source.paths, C_SOURCES),
         debian=(*project.debian, *(compiler or ("gcc", "libc6-dev"))),
     )
 

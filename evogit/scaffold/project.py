@@ -16,7 +16,7 @@ SOURCE = re.compile(r"\.(py|[ch]|cc|cpp|cxx|hpp|hh|[cm]?[jt]s|[jt]sx|rs|go|java|
 ASIDE = re.compile(
     r"(^|/)(_?(tests?|testing|test_?utils?|test_?data|fixtures?|specs?|bench(marks?)?|benches|perf|fuzz(ing)?|docs?|"
     r"examples?|samples?|scripts|tools|vendor|third[-_]?party)|__tests__|node_modules|build|dist|\.[^/]+)/|"
-    r"(^|/)(test_[^/]*|[^/]*[._-](test|spec|bench)\.\w+|bench[^/]*|perf[^/]*|conftest\.py|setup\.py|noxfile\.py|"
+    r"^contrib/|(^|/)(test_[^/]*|[^/]*[._-](test|spec|bench)\.\w+|[^/]*(?<!la|at)(?<!con|fas|pro)tests?\.c\w*|bench[^/]*|perf[^/]*|conftest\.py|setup\.py|noxfile\.py|"
     r"[^/]*\.config\.\w+|build\.rs)$"
 )
 """Sources that test, build or explain the others; candidates do not change them."""
@@ -70,20 +70,20 @@ class ProjectFiles(Struct, frozen=True, dict=True):
 # --- what agents change -------------------------------------------------------------------------------------------
 
 
-def editable(paths: Iterable[str]) -> tuple[str, ...]:
-    """The fewest globs that cover the sources of a project and nothing that tests them."""
-    return tuple(_cover("", list(paths)))
+def editable(paths: Iterable[str], sources: re.Pattern[str] = SOURCE) -> tuple[str, ...]:
+    """Return the fewest globs that cover the sources of a project and nothing that tests them."""
+    return tuple(_cover("", [path for path in paths if sources.search(path) or ASIDE.search(path)], sources))
 
 
-def _cover(folder: str, paths: list[str]) -> Iterator[str]:
-    wanted = [path for path in paths if SOURCE.search(path) and not ASIDE.search(path)]
+def _cover(folder: str, paths: list[str], sources: re.Pattern[str]) -> Iterator[str]:
+    wanted = [path for path in paths if sources.search(path) and not ASIDE.search(path)]
     if folder and wanted and not any(ASIDE.search(path) for path in paths):
         yield f"{folder}**"
         return
     yield from sorted(path for path in wanted if "/" not in path[len(folder) :])
     for below in sorted({path[len(folder) :].split("/")[0] for path in wanted if "/" in path[len(folder) :]}):
         inner = f"{folder}{below}/"
-        yield from _cover(inner, [path for path in paths if path.startswith(inner)])
+        yield from _cover(inner, [path for path in paths if path.startswith(inner)], sources)
 
 
 # --- tables that somebody wrote --------------------------------------------------------------------------------------

@@ -7,16 +7,19 @@ import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
+from posixpath import normpath
 from typing import Any
 
 from evogit.config.printed_numbers import read_of
 from evogit.contained import MAX_LINE_CHARS, toml_of
 from evogit.scaffold.project import ASIDE, BENCHMARK, LOOKED_AT, Project, ProjectFiles, editable, table, texts
 
+PYTHON = re.compile(r"\.py$")
 PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
 TESTING = re.compile(r"tests?$|testing$")  # groups of requirements that are for the tests
 TESTED_BY = re.compile(r"pytest|hypothesis")  # requirements of other groups that tests need
 REQUIREMENT_FILES = ("requirements.txt", "requirements-test.txt", "test-requirements.txt", "requirements/test.txt")
+MAX_INCLUDES = 5  # files of requirements that include each other
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 ITSELF = re.compile(r"\bimportlib[._]metadata\b|\bpkg_resources\b|\bext_modules\b")
 """Sources that only work in a project that was installed: it asks for its own version, or has code to compile."""
@@ -51,7 +54,7 @@ def _python(source: ProjectFiles) -> Project:
         tests=f"{_path(top)}python3 {flags[runner]}" if runner else "",
         benchmark=f"{_path(apart)}python3 {shlex.quote(benchmark)}" if benchmark else "",
         reads=read_of([source.text(benchmark)]),
-        editable=editable(path for path in source.paths if path.endswith(".py") or ASIDE.search(path)),
+        editable=_editable(source),
         prepare=prepare,
         python=tuple(dict.fromkeys((*needs, *build))),
     )
@@ -86,6 +89,15 @@ def _python_benchmark(source: ProjectFiles) -> str:
     return named[0] if named else found[0] if len(found) == 1 else ""
 
 
+def _editable(source: ProjectFiles) -> tuple[str, ...]:
+    """Return globs of the modules; scripts beside packages are not installed, unless the project names them."""
+    wanted = editable(source.paths, PYTHON)
+    settings = "".join(source.text(name) for name in ("pyproject.toml", "setup.cfg", "setup.py"))
+    packages = [glob for glob in wanted if "/" in glob]
+    modules = [path for path in wanted if "/" not in path and re.search(rf"\b{re.escape(path[:-3])}\b", settings)]
+    return (*modules, *packages) if packages and settings else wanted
+
+
 def _path(folder: str) -> str:
     return f'PYTHONPATH="{folder}:$PYTHONPATH" ' if folder else ""
 
@@ -100,7 +112,7 @@ def project_requirements(source: ProjectFiles) -> tuple[str, ...]:
     pyproject = _toml(source.text("pyproject.toml"))
     name, locked = str(table(pyproject, "project").get("name", "")), _locked(source)
     named = dict[str, str]()
-    for line in (line[:MAX_LINE_CHARS] for line in _said(source, pyproject)):
+    for line in (line[:MAX_LINE_CHARS] for line in _needs(source, pyproject)):
         found = REQUIREMENT.fullmatch(line)
         if found and line.isprintable() and _plain(found[1]) != _plain(name):
             version = locked.get(_plain(found[1]))
@@ -109,20 +121,46 @@ def project_requirements(source: ProjectFiles) -> tuple[str, ...]:
     return tuple(named.values())
 
 
-def _said(source: ProjectFiles, pyproject: Mapping[str, Any]) -> Iterator[str]:
-    """The requirements of the project, its tests, and of its own extras that they name."""
+def _needs(source: ProjectFiles, pyproject: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the requirements of the project and its tests, also by way of its own extras, groups and other files."""
     project = table(pyproject, "project")
     groups = {**table(project, "optional-dependencies"), **table(pyproject, "dependency-groups")}
-    yield from texts(project, "dependencies")
     groups["dev-dependencies"] = table(table(pyproject, "tool"), "uv").get("dev-dependencies")
-    asked = [line for name in groups for line in texts(groups, name) if _serves_tests(name, line)]
-    own = re.compile(rf"{re.escape(str(project.get('name', '')))}\[([\w, .-]+)\]")
-    extras = (found[1] for name in groups for line in texts(groups, name) if (found := own.match(line)))
-    yield from asked
-    yield from (line for names in extras for name in names.split(",") for line in texts(groups, name.strip()))
-    yield from _poetry(table(table(pyproject, "tool"), "poetry"))
-    for name in REQUIREMENT_FILES:
-        yield from (line.split("#")[0].strip() for line in source.text(name).splitlines())
+    lines = {name: list(_lines(group)) for name, group in groups.items()}
+    own = re.compile(rf"(?:-e|--editable)?[\s=]*(?:{re.escape(str(project.get('name', ' ')))}|\.)\[([\w, .-]+)\]")
+    waiting = texts(project, "dependencies")
+    waiting += [line for name in lines for line in lines[name] if _serves_tests(name, line) or own.match(line)]
+    waiting += _poetry(table(table(pyproject, "tool"), "poetry"))
+    waiting += [line for name in REQUIREMENT_FILES for line in _requirement_lines(source, name)]
+    seen = set[str]()
+    for line in waiting:  # which grows meanwhile
+        names = own.match(line)
+        for name in map(str.strip, names[1].split(",") if names else ()):
+            waiting += lines.get(name, ()) if name not in seen else ()
+            seen.add(name)
+        if not names:
+            yield line
+
+
+def _lines(group: Any) -> Iterator[str]:
+    """Yield the requirements of a group; another group that it includes is written like an extra."""
+    for line in group if isinstance(group, list) else ():
+        if isinstance(line, str):
+            yield line
+        elif isinstance(line, dict) and isinstance(line.get("include-group"), str):
+            yield f".[{line['include-group']}]"
+
+
+def _requirement_lines(source: ProjectFiles, file: str, above: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield the lines of a file of requirements, with those of the files that it includes."""
+    for line in source.text(file).splitlines():
+        line = line.split("#")[0].strip()
+        included = re.match(r"(?:-r|--requirement)[\s=]*(\S+)", line)
+        path = normpath(PurePosixPath(file).parent / included[1]) if included else ""
+        if not included:
+            yield line
+        elif path not in (file, *above) and len(above) < MAX_INCLUDES:
+            yield from _requirement_lines(source, path, (*above, file))
 
 
 def _poetry(poetry: Mapping[str, Any]) -> Iterator[str]:

@@ -62,6 +62,7 @@ class Choices(Struct, frozen=True, kw_only=True):
     packages: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     repeats: int | None = None
+    retry: int = 0
     profiles: bool = True  # False: the command that profiles failed
 
     @property
@@ -173,6 +174,8 @@ def _by_command(choices: Choices) -> Iterator[str]:
 
 
 def _repeats(choices: Choices) -> Iterator[str]:
+    if choices.retry:
+        yield f"retry = {choices.retry} # HEAD fails now and then: what fails is run again, so many times"
     repeats = REPEATS if choices.repeats is None and _measures_time(choices) else choices.repeats
     if repeats:
         yield f"repeats = {repeats} # scores are noisy: what seems best is evaluated so many more times"

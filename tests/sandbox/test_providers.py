@@ -14,6 +14,7 @@ import pytest
 from evogit.content import content
 from evogit.core import SandboxError, UsageError
 from evogit.sandbox import Environment
+from evogit.sandbox.interpreter import environment
 from evogit.sandbox.providers import provider, self_check
 from evogit.sandbox.seccomp import compile_filter
 from tests.clock import wait_until
@@ -51,6 +52,16 @@ def test_auto_does_not_take_a_bubblewrap_that_fails(monkeypatch, no_docker):
         monkeypatch.setenv("PATH", f"{name}:/usr/bin:/bin")
         with pytest.raises(SandboxError, match=r"no sandbox works here.*sudo sysctl -w kernel\.apparmor_restrict"):
             provider("auto")
+
+
+@pytest.mark.parametrize("order", ["/usr/local/bin:/usr/bin", "/usr/bin:/usr/local/bin"])
+def test_programs_find_tools_in_the_order_of_the_users_path(monkeypatch, order):
+    monkeypatch.setenv("PATH", f"/home/me/bin:{order}:/bin")
+    first, *others = environment(Path("/usr/bin/python3"), "/box", "/programs")["PATH"].split(":")
+    assert (first, others[:3]) == ("/programs", [*order.split(":"), "/bin"])
+    assert "/home/me/bin" not in others
+    own = environment(Path("/opt/python/bin/python3"), "/box", "/programs")["PATH"]
+    assert own.startswith(f"/opt/python/bin:/programs:{order}:")
 
 
 @pytest.mark.slow

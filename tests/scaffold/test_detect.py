@@ -87,6 +87,43 @@ def test_plugins_of_pytest_are_needed_and_other_tools_of_developers_are_not() ->
     assert project.benchmark == ""
 
 
+def test_requirements_are_followed_through_extras_groups_and_files() -> None:
+    project = found(
+        {
+            "pyproject.toml": """
+[project]
+name = "web"
+dependencies = ["anyio"]
+optional-dependencies = {full = ["httpx>=1", "web[yaml]"], yaml = ["PyYAML"], docs = ["sphinx"]}
+[dependency-groups]
+tests = [{include-group = "typed"}, "pytest"]
+typed = ["typeguard", {include-group = "typed"}]
+""",
+            "requirements.txt": "-e .[full]\n-r requirements/base.txt # more\ncoverage==7.8\n",
+            "requirements/base.txt": "--requirement ../requirements.txt\ntrio\n",
+            "web/__init__.py": "",
+            "tests/test_web.py": "",
+        }
+    )
+    names = {"anyio", "httpx>=1", "PyYAML", "typeguard", "pytest", "trio", "coverage==7.8"}
+    assert set(project.python) == names
+
+
+def test_scripts_beside_an_installed_package_are_no_sources_unless_it_names_them() -> None:
+    files = {"pyproject.toml": "[tool.x]\npy-modules = ['single']", "serve-doc.py": "", "single.py": "", "pkg/a.py": ""}
+    assert found(files).editable == ("single.py", "pkg/**")
+    assert found({"run.py": "", "pkg/a.py": "", "test_a.py": ""}).editable == ("run.py", "pkg/**")
+
+
+def test_of_a_compiled_project_only_its_own_sources_change() -> None:
+    paths = ("tinyxml2.cpp", "tinyxml2.h", "xmltest.cpp", "latest.cpp", "setversion.py", "contrib/html5.cpp")
+    assert found({"Makefile": "test:\n", **dict.fromkeys(paths, "")}).editable == (
+        "latest.cpp", "tinyxml2.cpp", "tinyxml2.h",
+    )  # fmt: skip
+    paths = ("a.go", "a_test.go", "_benchmark/cmark/main.c", "testutil/t.go", "util/u.go", "util/gen.py")
+    assert found({"go.mod": "", **dict.fromkeys(paths, "")}).editable == ("a.go", "util/**")
+
+
 @pytest.mark.parametrize("text", ["[", "project = 5", "[project]\ndependencies = 3", "[tool]\npoetry = []"])
 def test_a_damaged_pyproject_is_no_obstacle(text: str) -> None:
     assert found({"pyproject.toml": text, "x.py": ""}).editable == ("x.py",)

@@ -129,18 +129,20 @@ def init(
     repository.trust.add(Claim(kind, str(repository.path)))
     _look(terminal, repository, task)
     judged = judge(task, sandbox, terminal)
-    task = _adjusted(repository, choices, task, judged)
+    if judged.flaky:
+        terminal.note("HEAD fails now and then, so retry = 1 is set: what fails is run again", "yellow")
+        choices = replace(choices, retry=1)
+        task = _rewritten(repository, choices)
+        judged = judge(task, sandbox, terminal)
+    repeats, profiles = repeats_for(task, judged), not judged.profile.failure
+    if repeats != task.repeats or not profiles:
+        task = _rewritten(repository, replace(choices, repeats=repeats, profiles=profiles))
     _tell(terminal, repository, project, task, written, judged)
 
 
-def _adjusted(repository: Repository, choices: Choices, task: Task, judged: SeedEvaluation) -> Task:
-    """Write evogit.toml again if HEAD's evaluation asks for other repeats, or the profile fails; return the task."""
-    repeats = repeats_for(task, judged)
-    profiles = not judged.profile.failure
-    if repeats == task.repeats and profiles:
-        return task
-    toml = files(replace(choices, repeats=repeats, profiles=profiles))[REPOSITORY_FILE]
-    write(repository.path, {REPOSITORY_FILE: toml}, force=True)
+def _rewritten(repository: Repository, choices: Choices) -> Task:
+    """Write evogit.toml again, as HEAD's evaluation asks for."""
+    write(repository.path, {REPOSITORY_FILE: files(choices)[REPOSITORY_FILE]}, force=True)
     return load_repository_task(repository.path)
 
 
