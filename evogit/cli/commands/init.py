@@ -124,9 +124,17 @@ def init(
     written = write(repository.path, made, force=force)  # before anything can fail, as answers are work
     terminal.note(f"wrote {', '.join(written)} in {escape(str(repository.path))}", "green")
     _say_how_to_commit(terminal, repository.ignores(list(made)))
-    task = load_repository_task(repository.path)
     kind: Kind = "repository" if ours else "sent"
     repository.trust.add(Claim(kind, str(repository.path)))
+    task, judged = _tried_out(terminal, repository, choices, sandbox)
+    _tell(terminal, repository, project, task, written, judged)
+
+
+def _tried_out(
+    terminal: Terminal, repository: Repository, choices: Choices, sandbox: str
+) -> tuple[Task, SeedEvaluation]:
+    """Evaluate HEAD, and write evogit.toml again if that asks for a retry or other repeats, or the profile fails."""
+    task = load_repository_task(repository.path)
     _look(terminal, repository, task)
     judged = judge(task, sandbox, terminal)
     if judged.flaky:
@@ -137,7 +145,7 @@ def init(
     repeats, profiles = repeats_for(task, judged), not judged.profile.failure
     if repeats != task.repeats or not profiles:
         task = _rewritten(repository, replace(choices, repeats=repeats, profiles=profiles))
-    _tell(terminal, repository, project, task, written, judged)
+    return task, judged
 
 
 def _rewritten(repository: Repository, choices: Choices) -> Task:

@@ -136,7 +136,7 @@ def container_options(
 ) -> dict[str, Any]:
     """Return the arguments of `create_container`; limits are wider than the task's, so that breaches are seen."""
     volumes = sorted(client.api.inspect_image(image.id)["Config"].get("Volumes") or ())
-    variables: dict[str, str | None] = {**environment(Path("python3"), BOX), "HOSTNAME": None}
+    variables: dict[str, str | None] = {**environment(Path("python3"), BOX, ""), "HOSTNAME": None}
     del variables["PATH"]  # the image knows where its Python is
     return {
         "name": f"evogit-{secrets.token_hex(8)}",
