@@ -415,7 +415,9 @@ class History(RunState):
         self.pruned = pruned
         self.promoted = promoted
         if changed:
+            records = self._records
             self._find_best()
+            self._records = records  # as a decision does not change what was the best when it was evaluated
 
     def _lead(self) -> None:
         """Make the fittest of those that can be believed the best of a noisy run, or the seed.

@@ -107,6 +107,18 @@ def test_pruning_the_best_and_taking_it_back(story: Story) -> None:
     assert (story.best, story.history.head("a1")[0], story.pruned) == ("b", "b", "")
 
 
+def test_pruning_and_undoing_change_nothing_of_who_was_the_best_when(story: Story) -> None:
+    story.born("a", "s", 2.0)
+    story.born("b", "a", 4.0)
+    story.born("c", "a", 3.0)
+    records = story.history.records
+    decision = story.decide("prune", "b")
+    assert (story.best, story.history.records) == ("c", records)
+    story.undo(decision)
+    assert (story.best, story.history.records) == ("b", records)
+    assert story.history.course.best == story.history.phylogeny.numbers["b" * 40]
+
+
 def test_a_pruned_subtree_takes_later_children_with_it_and_a_single_pruning_does_not(story: Story) -> None:
     story.born("a", "s", 2.0)
     single = story.decide("prune", "a")
