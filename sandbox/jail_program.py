@@ -11,7 +11,7 @@ from jail_bytes import CHUNK, JAILED, LENGTH, Broken
 from jail_calls import KINDS
 
 SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
-OPEN_FILES = 256  # of each process
+OPEN_FILES = 1024  # of each process, as usual: npm and others open hundreds at once
 SIGNALS = 1024  # that wait, timers included: the kernel counts them for each user, in bubblewrap the person's own
 FORGED = "wrote to the reply channel itself; only the value that a call returns goes there"
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36  # of prctl(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
@@ -13,14 +14,26 @@ if TYPE_CHECKING:
     from evogit.core import EvoGitError
 
 
+PLAIN_CHARACTERS = {"×": "x", "±": "~", "…": "~", "→": ">", "–": "-", "—": "-", "µ": "u"}
+"""Characters of titles and figures -> the same as wide, for a terminal that has ASCII alone."""
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Handle what a terminal's encoding lacks, as `codecs.register_error` describes."""
+    if isinstance(error, UnicodeEncodeError) and (plain := PLAIN_CHARACTERS.get(error.object[error.start])):
+        return plain, error.start + 1
+    return codecs.backslashreplace_errors(error)
+
+
 def main() -> None:
     """The console script: every error a user can meet becomes one sentence and an exit code."""
     # streams that were closed before we began (`>&-`) go somewhere: no other file may get their numbers
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123  # until the end
+    codecs.register_error("evogit", _in_ascii)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        stream.reconfigure(errors="evogit")  # type: ignore[union-attr]
     while _command():
         pass
 

@@ -92,7 +92,10 @@ def _by_tool(source: ProjectFiles) -> Project | None:
             run, folder = f"go test -run='^$' -bench='^{name}$'", str(PurePosixPath(path).parent)
             if not APART_IN_GO.match(path) and not source.first(f"{folder}/go.mod"):
                 return replace(project, benchmark=f"{run} ./...", reads=reads)
-            return replace(project, benchmark=f"cd {shlex.quote(folder)} && {run}", reads=reads)
+            place = f"cd {shlex.quote(folder)}"
+            own = f"({place} && go mod download)" if source.first(f"{folder}/go.sum") else ""
+            prepare = " && ".join(filter(None, (project.prepare, own)))
+            return replace(project, prepare=prepare, benchmark=f"{place} && {run}", reads=reads)
     return project
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from evogit.cli.terminal import Terminal
 
-from .conftest import Story
+from .conftest import Cli, Story
 from .test_run import Screen
 
 REASON = "the command ended with exit code 1: expected a table with three columns, and got one with just two of them"
@@ -66,3 +66,9 @@ def test_what_takes_long_is_said_to_go_on(capsys: pytest.CaptureFixture[str], mo
 
     assert Terminal("never", json=False).run(work(), "evaluating") == 7
     assert "still evaluating" in capsys.readouterr().err
+
+
+def test_a_terminal_with_ascii_alone_shows_signs_as_wide_as_they_are(story: Story, script: Cli) -> None:
+    story.add(3.0, story.history.best or "", title="merge a × b")
+    done = script("log", cwd=story.folder, LC_ALL="C", LANG="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert "merge a x b" in done.out

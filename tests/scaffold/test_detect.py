@@ -185,6 +185,8 @@ def test_the_one_benchmark_of_a_go_module_is_measured() -> None:
     assert found(once).benchmark == "go test -run='^$' -bench='^BenchmarkSort$' ./..."
     assert (found(once).reads, found({"go.mod": ""}).reads) == ({"nanoseconds": "regex:([0-9.]+) ns/op"}, {})
     assert found({**once, "b_test.go": once["a_test.go"]}).benchmark == ""
+    own = found({"go.mod": "", "go.sum": "", "_b/go.mod": "", "_b/go.sum": "", "_b/a_test.go": once["a_test.go"]})
+    assert own.prepare == "go mod download && (cd _b && go mod download)"
     apart = found({"go.mod": "", "_bench/go/a_test.go": once["a_test.go"]})
     assert apart.benchmark == "cd _bench/go && go test -run='^$' -bench='^BenchmarkSort$'"
 

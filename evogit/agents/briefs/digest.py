@@ -38,7 +38,7 @@ READS = {
 
 THIS = "this candidate"  # what the parent is called
 
-LOADED = 0.1
+LOADED = 0.25
 """The share of an evaluation's time that a program waits for a core, from which on a failure may be the machine's."""
 
 _HEAD = re.compile(r"^diff --git .*\n(?:(?:index|---) .*\n)*(?=\+\+\+ b/)", re.MULTILINE)

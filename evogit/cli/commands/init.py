@@ -117,7 +117,9 @@ def init(
     made = files(choices)
     task = tried(made, repository.path)
     if dry_run:
-        _look(terminal, repository, task)
+        for note in check_tree(task, repository, repository.tree_of(repository.head())):
+            terminal.note(escape(note), "yellow")
+        _warn_of_edits(terminal, repository)
         _show(terminal, made)
         return
     ours = is_ours(repository, made, task)
@@ -135,7 +137,7 @@ def _tried_out(
 ) -> tuple[Task, SeedEvaluation]:
     """Evaluate HEAD, and write evogit.toml again if that asks for a retry or other repeats, or the profile fails."""
     task = load_repository_task(repository.path)
-    _look(terminal, repository, task)
+    _warn_of_edits(terminal, repository)
     judged = judge(task, sandbox, terminal)
     if judged.flaky:
         terminal.note("HEAD fails now and then, so retry = 1 is set: what fails is run again", "yellow")
@@ -178,10 +180,7 @@ def is_ours(repository: Repository, made: Mapping[str, str], task: Task) -> bool
     return not found
 
 
-def _look(terminal: Terminal, repository: Repository, task: Task) -> None:
-    """Print what to know of HEAD before it is evaluated. Raise ConfigError if it cannot be the seed of a run."""
-    for note in check_tree(task, repository, repository.tree_of(repository.head())):
-        terminal.note(escape(note), "yellow")
+def _warn_of_edits(terminal: Terminal, repository: Repository) -> None:
     if repository.dirty():
         terminal.note("uncommitted edits are not evaluated, and not in the seed of a run: both take HEAD", "yellow")
 
