@@ -651,4 +651,4 @@ def test_an_argument_that_would_be_misread_is_refused(wrong: dict[str, Any], err
 
 def test_a_selector_may_be_a_class() -> None:
     result = evogit.evolve("program.py", evaluate=length, evaluations=5, selector=First)
-    assert {each.parents for each in result} == {(), (result.seed.id,)}
+    assert {parent.id for each in result for parent in each.parents} == {result.seed.id}
