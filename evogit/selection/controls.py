@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from evogit.history import History
-from evogit.selection import Move
+from evogit.selection import Move, Mutation
 
 DRAWS = 1000
 """Draws after which hardly anybody seems to be valid; drawing again leaves all valid ones alike."""
@@ -20,7 +20,7 @@ class BestOfN:
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A mutation of the seed."""
-        return _mutation(history.seed or history.head(agent))
+        return Mutation(parent=history.seed or history.head(agent))
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """What is fitter than the agent's own best, so that its branch shows the best of its samples."""
@@ -35,7 +35,7 @@ class Sequential:
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A mutation of the agent's own individual."""
-        return _mutation(history.head(agent))
+        return Mutation(parent=history.head(agent))
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid and no worse than what the agent has."""
@@ -51,7 +51,7 @@ class OnePlusLambda:
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A mutation of the shared individual."""
-        return _mutation(_shared(history, agent))
+        return Mutation(parent=_shared(history, agent))
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Valid and no worse than the shared individual."""
@@ -65,15 +65,11 @@ class RandomParent:
         """A mutation of a candidate drawn uniformly."""
         draws = (rng.choice(history.judgements) for _ in range(DRAWS) if history.judgements)
         valid = (each for each in draws if each not in history.pruned and history.fitness(each) is not None)
-        return _mutation(next(valid, history.head(agent)))
+        return Mutation(parent=next(valid, history.head(agent)))
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Whatever is valid."""
         return history.fitness(child) is not None and child not in history.pruned
-
-
-def _mutation(parent: str) -> Move:
-    return Move(operator="mutation", parents=(parent,))
 
 
 def _no_worse(history: History, child: str, than: str) -> bool:

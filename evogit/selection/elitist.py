@@ -7,10 +7,10 @@ import random
 from msgspec import Struct
 
 from evogit.history import History
-from evogit.selection import Move
+from evogit.selection import MODEL, Move, Mutation
 from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.selection.merge_planner import Planner
-from evogit.selection.merge_strategies import FUNCTION, MODEL, RANDOM, asks_model
+from evogit.selection.merge_strategies import FUNCTION, RANDOM, asks_model
 from evogit.selection.number_steps import NumberSteps
 from evogit.selection.pool import Offspring, favoured
 
@@ -79,7 +79,7 @@ class Elitist:
             return self._paid.next_move(history, agent, rng)
         best = history.best
         if best is None:
-            return Move(operator="mutation", parents=(history.head(agent),))
+            return Mutation(parent=history.head(agent))
         if self._options.merge and (planned := self._planner.move(history, best, agent, rng)):
             return planned
         options = self._options
@@ -88,7 +88,7 @@ class Elitist:
         boldness = rng.uniform(1.0, min(options.boldness_max, 1.0 + waits))
         donor = self._donor(history, best, rng) if self._options.merge and rng.random() < options.p_donor else None
         donor = None if donor == parent else donor
-        return Move(operator="mutation", parents=(parent,), donor=donor, boldness=boldness, tuning=True)
+        return Mutation(parent=parent, donor=donor, boldness=boldness, tuning=True)
 
     def crossing(self, history: History, agent: str, rng: random.Random) -> Move | None:
         """Return a merge that is worthwhile while an agent goes on with its session."""

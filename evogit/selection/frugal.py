@@ -9,7 +9,7 @@ from itertools import islice
 from msgspec import Struct
 
 from evogit.history import History
-from evogit.selection import Move
+from evogit.selection import LookBack, Move, Mutation
 from evogit.selection.donors import donor
 from evogit.selection.merge_planner import Planner
 from evogit.selection.number_steps import NumberSteps
@@ -63,12 +63,12 @@ class Frugal:
         """A merge where one is worthwhile, else a mutation of the best or of one nearly as good."""
         best = history.best
         if best is None:
-            return Move(operator="mutation", parents=(history.head(agent),))
+            return Mutation(parent=history.head(agent))
         if step := self._numbers and self._numbers.move(history, agent):
             return step
         plateau = Plateau(history, agent)
         if self._options.tactics and plateau.is_due():
-            return Move(operator="mutation", parents=(best,), advise=True)
+            return LookBack(parent=best)
         if self._options.merge:
             planned = self._planner.move(history, best, agent, rng, by_model=self._model_merges_pay(history))
             if planned:
@@ -80,15 +80,7 @@ class Frugal:
         spares = () if afresh else tuple(self._spares(history, best))
         rebase = parent in (best, history.latest_best)
         shown = donor(history, self._others(history, best), rng) if rebase and self._options.donors else None
-        return Move(
-            operator="mutation",
-            parents=(parent,),
-            donor=shown,
-            tactic=tactic,
-            rebase=rebase,
-            spares=spares,
-            afresh=afresh,
-        )
+        return Mutation(parent=parent, donor=shown, tactic=tactic, rebase=rebase, spares=spares, afresh=afresh)
 
     def crossing(self, history: History, agent: str, rng: random.Random) -> Move | None:
         """Return a merge without a model's help that is worthwhile while an agent goes on with its session."""

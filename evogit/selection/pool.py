@@ -8,7 +8,7 @@ from collections import Counter
 
 from evogit.history import History
 from evogit.history.per_candidate import Lessons
-from evogit.selection import Move
+from evogit.selection import Move, Mutation
 from evogit.selection.merge_planner import Planner
 
 COMBINE = 0.25
@@ -90,7 +90,7 @@ class Drawing(ABC):
         if rng.random() < COMBINE and (planned := self._planner.move(history, parent, agent, rng)):
             return planned
         other = self.draw(history, agent, rng) if rng.random() < DONOR else None
-        return Move(operator="mutation", parents=(parent,), donor=other if other != parent else None)
+        return Mutation(parent=parent, donor=other if other != parent else None)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Return whether the child is valid, not pruned, and fitter than all its parents."""
