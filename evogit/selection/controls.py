@@ -6,17 +6,22 @@ import random
 
 from evogit.history import History
 from evogit.selection import Move, Mutation
+from evogit.selection.registry import BuiltIn
 
 DRAWS = 1000
 """Draws after which hardly anybody seems to be valid; drawing again leaves all valid ones alike."""
 
 
-class BestOfN:
+class BestOfN(BuiltIn):
     """Every proposal is a mutation of the seed: sampling without any evolution.
 
     Found hard to beat at equal cost by Gideoni, Risi and Gal (2026, arXiv 2602.16805), and beaten by search on problems
     of Zhang et al. (2024, arXiv 2407.10873): so each task has to show which it is.
     """
+
+    name = "best-of-n"
+    help = "a control: every candidate is a mutation of the seed"
+    is_control = True
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A mutation of the seed."""
@@ -27,11 +32,15 @@ class BestOfN:
         return child not in history.pruned and history.fitter(child, history.head(agent))
 
 
-class Sequential:
+class Sequential(BuiltIn):
     """Each agent replaces its one individual by a child that is not worse; with one agent the (1+1) EA.
 
     Droste, Jansen & Wegener, 2002, "On the analysis of the (1+1) evolutionary algorithm".
     """
+
+    name = "sequential"
+    help = "a control: each agent continues alone"
+    is_control = True
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A mutation of the agent's own individual."""
@@ -42,12 +51,16 @@ class Sequential:
         return _no_worse(history, child, history.head(agent))
 
 
-class OnePlusLambda:
+class OnePlusLambda(BuiltIn):
     """All agents mutate one shared individual, the best; of equals the latest.
 
     The (1+λ) evolution strategy (Beyer and Schwefel, 2002, "Evolution strategies: a comprehensive introduction")
     without waiting for a whole generation.
     """
+
+    name = "one-plus-lambda"
+    help = "a control: all agents mutate the best"
+    is_control = True
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A mutation of the shared individual."""
@@ -58,8 +71,12 @@ class OnePlusLambda:
         return _no_worse(history, child, _shared(history, agent))
 
 
-class RandomParent:
+class RandomParent(BuiltIn):
     """The parent is any valid candidate evaluated so far, all alike: descent without selection."""
+
+    name = "random-parent"
+    help = "a control: descent without selection"
+    is_control = True
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """A mutation of a candidate drawn uniformly."""

@@ -13,6 +13,7 @@ from evogit.selection.merge_planner import Planner
 from evogit.selection.merge_strategies import FUNCTION, RANDOM, asks_model
 from evogit.selection.number_steps import NumberSteps
 from evogit.selection.pool import Offspring, favoured
+from evogit.selection.registry import BuiltIn
 
 
 class ElitistOptions(Struct, frozen=True, kw_only=True):
@@ -50,7 +51,7 @@ MIN_WAIT_EVALUATIONS = 20
 """Evaluations without a better candidate that are never more than one wait."""
 
 
-class Elitist:
+class Elitist(BuiltIn):
     """All agents breed from the best one; what helped on another line is merged onto it.
 
     Elitism after De Jong (1975), and after EvoGit (Huang et al., 2025, "Decentralized Code Evolution via Git-Based
@@ -62,6 +63,12 @@ class Elitist:
     as ShinkaEvolve weighs them (arXiv 2509.19349), and the bolder the changes. Without `merge` no two candidates are
     ever combined. All that holds for agents whose moves are free; those that ask models breed as with `frugal`.
     """
+
+    name = "elitist"
+    help = "mostly the best breeds; what helped elsewhere is merged onto it"
+    Options = ElitistOptions
+    removed_options = frozenset(("graft", "p_explore_per_wait", "p_explore_max", "explore_records", "wait_min"))
+    uses_numbers = True
 
     def __init__(self, options: ElitistOptions = DEFAULT, *, numbers: NumberSteps | None = None) -> None:
         self._options = options

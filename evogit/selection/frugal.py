@@ -15,6 +15,7 @@ from evogit.selection.merge_planner import Planner
 from evogit.selection.number_steps import NumberSteps
 from evogit.selection.plateaus import Beginning, Plateau
 from evogit.selection.pool import Offspring, Ranking, favoured
+from evogit.selection.registry import BuiltIn
 
 
 class FrugalOptions(Struct, frozen=True, kw_only=True):
@@ -42,7 +43,7 @@ SPARES = 12
 """Candidates, the fittest ones, on which a change is tried that was there already; each try is a merge."""
 
 
-class Frugal:
+class Frugal(BuiltIn):
     """Every call works on the best candidate, on a plateau also on the next best of other lines, or on the seed afresh.
 
     Of equals it is the latest: changes that change no value add up, which leads out of plateaus (Barnett, 2001). None
@@ -51,6 +52,14 @@ class Frugal:
     put to a model only while such merges were better than both parents more often than candidates became the best of
     all: at first that is rare, and a run that goes well does without.
     """
+
+    name = "frugal"
+    help = "each call works on the best, or what is nearly as good"
+    Options = FrugalOptions
+    removed_options = frozenset(
+        ("p_begin", "p_explore", "p_explore_per_wait", "p_explore_max", "others", "p_near", "p_tactic", "wait")
+    )
+    uses_numbers = True
 
     def __init__(self, options: FrugalOptions = DEFAULT, *, numbers: NumberSteps | None = None) -> None:
         self._options = options
