@@ -81,7 +81,7 @@ class BuiltIn(Selector):
         shown = list(values)[: None if len(values) <= MAX_SHOWN_OPTIONS else 1]
         usage = cls.usage or ",".join(f"{name}={_range(hints[name])}" for name in shown)
         others = ", ".join(
-            f"{name}={'no yes'.split()[value] if isinstance(value, bool) else f'{value:g}'}"
+            f"{name}={['no', 'yes'][value] if isinstance(value, bool) else f'{value:g}'}"
             for name, value in values.items()
             if name not in shown
         )
