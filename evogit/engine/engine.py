@@ -68,6 +68,13 @@ class _Failure(NamedTuple):
     idea: Mapping[str, str] = {}
 
 
+def _for_the_end(error: BaseException | None) -> bool:
+    """Return True if an agent came back without a change because the run ended."""
+    while error and not isinstance(error, RunEndsError):
+        error = error.__cause__
+    return error is not None
+
+
 class Observer(Protocol):
     """What watches a run; called in the engine's event loop, so it must be quick."""
 
@@ -357,18 +364,19 @@ class Engine:
         found = await self._tried(self._breeder.advise(agent, move, rng, number=number, account=account))
         advice, failed = (Advice(text=""), found) if isinstance(found, _Failure) else (found, _Failure())
         async with self._turns.proposing(number):
-            self._journal.append(
-                Tactic(
-                    engine=self._context.engine,
-                    move=number,
-                    agent=name,
-                    model=advice.model,
-                    best=move.parents[0],
-                    text=advice.text,
-                    failure=failed.reason,
-                    evidence=self._journal.keep(advice.evidence) if advice.evidence else failed.evidence,
+            if not failed.ended:  # a question that was dropped is no proposal
+                self._journal.append(
+                    Tactic(
+                        engine=self._context.engine,
+                        move=number,
+                        agent=name,
+                        model=advice.model,
+                        best=move.parents[0],
+                        text=advice.text,
+                        failure=failed.reason,
+                        evidence=self._journal.keep(advice.evidence) if advice.evidence else failed.evidence,
+                    )
                 )
-            )
             self._quota.proposed()
         async with self._turns.applying(number):
             self._quota.release(name, new_tree=False)
@@ -412,7 +420,7 @@ class Engine:
             return await work
         except NoUsableChangeError as error:
             kept = self._journal.keep(error.evidence) if error.evidence else ""
-            return _Failure(str(error), kept, idea=error.idea)
+            return _Failure(str(error), kept, ended=_for_the_end(error), idea=error.idea)
         except (ModelError, RunEndsError, SpendingLimitError) as error:
             return _Failure(str(error), ended=isinstance(error, RunEndsError))
         except EvoGitError:
@@ -437,7 +445,7 @@ class Engine:
         seq, when = self._began
         is_new = entry.seq > seq or entry.time >= when - CLOCKS_DIFFER  # by the run's clock, or by any machine's
         if is_new and isinstance(entry.event, Decision) and entry.event.kind == "stop":
-            self._stopping.ask("asked", f"by {entry.event.by}")
+            self._stopping.ask("asked", f"by {entry.event.by}", after_calls=entry.event.after_calls)
         if self._observer is not None:
             self._observer.entry(entry)
 

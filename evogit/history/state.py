@@ -91,7 +91,8 @@ class RunState:
         forked: where this run was forked from another one, None where it was not.
         attempts: what the agents tried, whatever came of it.
         span: when the first and the latest entry were written, decisions left out, in seconds since the epoch.
-        spent: what models cost in all; spent_by: the same by (agent, model).
+        spent: what models cost in all; spent_by: the same by (agent, model); inherited: what of it the run that this
+            one was forked from had spent until then.
         outages: model -> the attempts since its last reply, where there are any.
         halts: the latest times in which the engine or a model's endpoint did nothing, and went on.
         course: how it went, by the time of the entries.
@@ -142,6 +143,7 @@ class RunState:
     span: tuple[int, int] = field(default=(0, 0), init=False)
     spent: Spending = field(default_factory=Spending, init=False)
     spent_by: dict[tuple[str, str], Spending] = field(default_factory=dict, init=False)
+    inherited: Spending = field(default_factory=Spending, init=False)
     outages: dict[str, Outage] = field(default_factory=dict, init=False)
     halts: list[Interruption] = field(default_factory=list, init=False)
     reserved: dict[str, Reserved] = field(default_factory=dict, init=False)

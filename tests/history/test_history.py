@@ -76,7 +76,7 @@ def test_a_move_in_which_no_model_said_anything_uses_up_no_proposal(story: Story
     asked(3, "broke off", tokens=5)
     for move in (1, 2, 3):
         story.append(FailedProposal(engine="e", move=move, agent="a1", parents=("s" * 40,), reason="nothing"))
-    assert (story.history.counts.proposals, story.history.counts.charged) == (3, 2)
+    assert (story.history.counts.proposals, story.history.counts.charged) == (2, 2)
 
 
 def test_a_candidate_that_two_engines_judged_counts_once_and_an_error_takes_nothing_back(story: Story) -> None:
