@@ -35,6 +35,7 @@ from evogit.events import Event, Stopped
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
 from evogit.history.lessons import NO_LESSONS, lesson_sources
+from evogit.llm.recording import MoveOrder
 from evogit.repository import Journal, Repository
 from evogit.selection import Selector
 from evogit.selection.map_elites import traits_of
@@ -65,6 +66,7 @@ class Run:
         backend: what evaluates, ready for use; None: the task's evaluator in sandboxes on this machine.
         closing: what is awaited in the run's event loop at its end, such as the closing of models.
         desk: where agents and a backend that ask leave their questions, for `ask` and `tell`.
+        order: the order of moves, of a recording that is made or repeated.
     """
 
     repository: Repository
@@ -81,6 +83,7 @@ class Run:
     backend: EvaluationBackend | None = None
     closing: Sequence[Callable[[], Awaitable[None]]] = ()
     desk: Desk | None = None
+    order: MoveOrder | None = None
 
     @cached_property
     def context(self) -> RunContext:
@@ -155,6 +158,7 @@ class Run:
                 models=models,
                 observer=self.observer,
                 asking=asking,
+                order=self.order,
                 elsewhere=exchange.busy if exchange else lambda engine: False,
             )
             before = context.entries

@@ -224,6 +224,7 @@ HOW = {
     "asked": "stopped on request",
     "best-known": "reached the best possible value",
     "stages": "went through all stages",
+    "replayed": "came to the end of the recording",
     "exhausted": "200 moves in a row made nothing new",
     "error": "failed",
 }

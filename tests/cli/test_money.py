@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import signal
 import subprocess
@@ -465,3 +466,38 @@ def test_a_question_that_a_stop_dropped_is_no_proposal(
         log.left = 9
         done = cli("run", "sine", "--json", **place)
         assert (done.json["stopped_because"], log.replies) == ("proposals", 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("crew", [("--agent", "editor@dear:3"), ("--agent", "editor@dear:2", "--agent", "mutator:1")])
+def test_a_replay_follows_the_order_of_moves_and_makes_the_same_candidates(
+    cli: Cli, place: dict[str, str], tmp_path: Path, crew: tuple[str, ...]
+) -> None:
+    latencies = itertools.cycle((0.3, 0.05, 0.15, 0.01))
+    numbers, file = itertools.count(1), tmp_path / "settings.toml"
+
+    def answer(request: Request) -> Behaviour:
+        body = f"def sines(xs):\n    return [x * 0.{next(numbers)} for x in xs]"
+        return reply(f"Line\n<<<<<<< WRITE solution.py\n{body}\n>>>>>>> END", latency=next(latencies))
+
+    def candidates() -> tuple[list[list[Any]], dict[str, Any]]:
+        rows = cli("-C", "evogit-sine", "log", "-n", "100", "--json", **place).lines
+        told = cli("-C", "evogit-sine", "status", "--json", **place).json
+        return [[row[name] for name in ("move", "agent", "title", "tree", "status")] for row in rows], told
+
+    with serve([answer]) as server:
+        file.write_text(re.sub('base_url = "[^"]*"', f'base_url = "{server.url}"', file.read_text()))
+        command = ("run", "sine", *crew, "--proposals", "12", "--yes")
+        assert cli(*command, "--record", "calls.jsonl", **place).code == 0
+        first, told = candidates()
+        asked = len(server.requests)
+        (tmp_path / "evogit-sine").rename(tmp_path / "recorded")
+        assert cli(*command, "--replay", "calls.jsonl", **place).code == 0
+        again, told_again = candidates()
+        assert len(server.requests) == asked > 2
+    assert first == again
+    assert told_again["stopped_because"] == told["stopped_because"] == "proposals"
+    assert told_again["spending"]["answered"] == told["spending"]["answered"]
+    (tmp_path / "evogit-sine").rename(tmp_path / "replayed")
+    longer = cli(*command[:-3], "--proposals", "99", "--yes", "--replay", "calls.jsonl", "--json", **place)
+    assert (longer.json["stopped_because"], longer.json["charged"]) == ("replayed", told["charged"])
