@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from inspect import signature
+from inspect import getsourcefile, signature
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, cast
 
@@ -19,6 +19,7 @@ import msgspec
 from evogit.adopt import find_task
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.run_settings import DEFAULT_SELECTOR, Settings
+from evogit.config.values import nearest
 from evogit.core import EvoGitError, NotFoundError, RefusedError, UsageError
 from evogit.engine.comparability import changed_judge
 from evogit.engine.desk import Desk
@@ -37,6 +38,7 @@ from evogit.repository import Repository, check_run_name
 from evogit.review.removing import remove
 from evogit.review.run_list import RunList
 from evogit.run import Run
+from evogit.selection import Selector
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +77,7 @@ def prepare(
     tokens: int | None = None,
     calls: int | None = None,
     proposals: int | None = None,
-    selector: str = DEFAULT_SELECTOR,
+    selector: str | type[Selector] = DEFAULT_SELECTOR,
     seed: int = 0,
     deterministic: bool = False,
     sandbox: str = "auto",
@@ -113,7 +115,8 @@ def prepare(
         tokens: it ends when models have read and written this many.
         calls: it ends when models were called so often.
         proposals: it ends when this many changes were proposed, usable or not.
-        selector: how parents and survivors are chosen.
+        selector: how parents and survivors are chosen: a name with options, `"FILE.py:Name"`, or a class of your own
+            file, which is called without arguments.
         seed: of all random choices.
         deterministic: two runs with the same `seed` make the same candidates.
         sandbox: where candidates of a task run; a function has none.
@@ -128,7 +131,7 @@ def prepare(
     settings = Settings(
         population=population.specs,
         jobs=_jobs(found, evaluate, jobs, sum(spec.count for spec in population.specs)),
-        selector=selector,
+        selector=_selector(selector),
         seed=seed,
         deterministic=deterministic,
         sandbox=sandbox,
@@ -146,6 +149,16 @@ def prepare(
 
 
 CREATING = threading.Lock()  # of threads that begin runs in one new repository: the first one creates it
+
+
+def _selector(given: object) -> str:
+    """Return a selector as settings name it. Raises UsageError if it is neither a name nor a class in a file."""
+    if isinstance(given, str):
+        return given
+    file = getsourcefile(given) if isinstance(given, type) and given.__module__ != "builtins" else None
+    if file is None or not Path(file).is_file() or not isinstance(given, type):
+        raise UsageError(f'expected selector= as a name, "FILE.py:Name" or a class of a file, got {given!r:.100}')
+    return f"{file}:{given.__qualname__}"
 
 
 def _jobs(task: Task, evaluate: object, given: int | None, agents: int) -> int:
@@ -343,6 +356,9 @@ def _as(original: Callable[P, object]) -> Callable[[Callable[..., Result]], Call
     return decorate
 
 
+ARGUMENTS = signature(prepare).parameters
+
+
 @_as(prepare)
 def evolve(*task: Any, **choices: Any) -> Result:
     """Evolve a task, or a seed by a function of your own, until a limit is reached; the same call goes on later.
@@ -350,9 +366,12 @@ def evolve(*task: Any, **choices: Any) -> Result:
     Ctrl-C ends the run cleanly and gives the result so far; a second one raises KeyboardInterrupt at once.
 
     Raises:
+        TypeError: there is no such argument.
         EvoGitError: an argument is wrong, the seed itself fails, or the world does (a disk, a sandbox).
         KeyboardInterrupt: after a second Ctrl-C.
     """
+    for name in choices.keys() - ARGUMENTS.keys():
+        raise TypeError(f"evolve() has no argument {name!r}; {nearest(name, ARGUMENTS)}")
     run = prepare(*task, **choices)
     try:
         run.evolve_here()

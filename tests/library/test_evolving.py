@@ -623,3 +623,32 @@ def test_another_thread_may_stop_a_run_that_waits_for_an_evaluation(monkeypatch:
     assert run.evolve_here().reason == "interrupted"
     stopping.join()
     assert evogit.read(run).evaluations == 1
+
+
+class First:
+    """The simplest selector: everything descends from the seed."""
+
+    def next_move(self, history: Any, agent: str, rng: Any) -> Any:
+        return evogit.Move(operator="mutation", parents=(history.seed,))
+
+    def adopts(self, history: Any, agent: str, child: str) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"n_trials": 3}, TypeError),
+        ({"metrics": "seconds:minimize"}, UsageError),
+        ({"selector": 123}, UsageError),
+        ({"selector": First()}, UsageError),
+    ],
+)
+def test_an_argument_that_would_be_misread_is_refused(wrong: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        evogit.evolve("program.py", evaluate=length, evaluations=2, **wrong)
+
+
+def test_a_selector_may_be_a_class() -> None:
+    result = evogit.evolve("program.py", evaluate=length, evaluations=5, selector=First)
+    assert {parent.id for each in result for parent in each.parents} == {result.seed.id}
