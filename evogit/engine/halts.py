@@ -54,10 +54,14 @@ class Heartbeat:
         awake, wall = time.monotonic() - self._beat[0], _wall() - self._beat[1]
         return (self._past[0] + awake, self._past[1] + wall) if wall > ASLEEP else self._past
 
-    def asleep(self) -> tuple[float, float]:
-        """Seconds in which no thread of this process could run: by the clock of event loops, and by the wall's."""
+    def asleep(self) -> float:
+        """Seconds in which no thread of this process could run, the present ones included, by the clock of loops."""
         with self._lock:
-            return self._asleep()
+            return self._asleep()[0]
+
+    def slept(self) -> float:
+        """Seconds of that which are over, by a clock that goes on while the machine sleeps."""
+        return self._past[1]
 
     def stop(self) -> None:
         """End the thread."""
@@ -82,7 +86,7 @@ class Halts:
 
     def look(self) -> None:
         """Journal what is over."""
-        slept, before = self._heart.asleep()[1] if self._heart else 0.0, self._slept
+        slept, before = self._heart.slept() if self._heart else 0.0, self._slept
         self._slept = slept
         if self._full_since is not None:
             seconds, self._full_since = self._full_until - self._full_since, None
@@ -147,7 +151,7 @@ class AwakeLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         """Seconds awake."""
-        return time.monotonic() - self._heart.asleep()[0]
+        return time.monotonic() - self._heart.asleep()
 
     def close(self) -> None:
         """Close it, and end its heartbeat."""

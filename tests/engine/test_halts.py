@@ -20,7 +20,7 @@ from evogit.events import Halted
 from evogit.repository import faults
 from evogit.repository.faults import written
 from evogit.testing import RecordedRun
-from tests.clock import stop_this_process
+from tests.clock import stop_this_process, wait_until
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_a_process_that_was_stopped_is_journalled_once(run: RecordedRun) -> None
     noticed = Halts(run.journal, "e", run.repository.common)
     with noticed.waiting():
         stop_this_process(1.0)
-        noticed.look()
+        wait_until(lambda: (noticed.look(), halted(run))[1])
         noticed.look()
     [event] = halted(run)
     assert event.reason == "asleep"
