@@ -1,10 +1,13 @@
-"""Packages whose names are imported from their modules on first use: no command needs all of them."""
+"""Packages whose names are imported from their modules on first use, and classes found by the folder they lie in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from pkgutil import iter_modules
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def lazy_exports(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
@@ -20,3 +23,14 @@ def lazy_exports(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[
         return getattr(import_module(modules[name]), name)
 
     return load
+
+
+def declared(package: str, base: type[T]) -> list[type[T]]:
+    """Return the classes below `base` that give a `name` themselves, of all modules of a package, by module."""
+    modules = [import_module(f"{package}.{found.name}") for found in iter_modules(import_module(package).__path__)]
+    values = [(module, value) for module in modules for value in vars(module).values() if isinstance(value, type)]
+    return [
+        value
+        for module, value in values
+        if issubclass(value, base) and value.__module__ == module.__name__ and "name" in vars(value)
+    ]

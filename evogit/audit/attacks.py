@@ -15,6 +15,7 @@ from evogit.audit.laboratory import SECOND, Call, Laboratory, WatchedEvaluation,
 from evogit.config import Task
 from evogit.contained import find_text
 from evogit.core import UsageError
+from evogit.sandbox.providers import isolating
 
 QUICK = ("memo", "kept-on-disk", "hard-coded")  # the attacks on timed tasks that `evogit check` tries, too
 MAX_TABLE_BYTES = 1 << 20  # the size of answers that are written into a candidate
@@ -22,6 +23,7 @@ MAX_FILES = 40  # modules that an attack is written into at once, before it is t
 MAX_JUDGES = 2  # commands of the evaluator's own whose output is forged
 LUCK_TRIES = 4
 MEASURE = "Time with program.measure, which gives each measurement a session and files of its own."
+ISOLATED = f"Use --sandbox {' or '.join(isolating())}."
 OUTSIDE = (
     'Judge from outside: kind = "python", whose evaluate() calls the candidate for answers and scores them where '
     "its code cannot reach (docs/tasks.md, Evaluating the same repository from outside)."
@@ -343,7 +345,12 @@ def _command_line(lab: Laboratory) -> str:
 ATTACKS: tuple[Attack, ...] = (
     Attack("luck", "comes again until it is lucky", "Draw with `rng`; for real noise set `repeats`.", _luck),
     Attack("holdout", "knows train by heart, and is asked the holdout", "Give the holdout its own inputs.", _holdout),
-    Attack("reads-evaluator", "reads the evaluator's files and process", "Use --sandbox docker or bubblewrap.", _reach),
+    Attack(
+        "reads-evaluator",
+        "reads the evaluator's files and process",
+        ISOLATED,
+        _reach,
+    ),
     Attack("memo", "keeps results in memory for later calls", MEASURE, _memo),
     Attack("kept-on-disk", "keeps results in files for later calls", MEASURE, _disk),
     Attack(

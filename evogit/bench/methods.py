@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evogit.config.run_settings import AgentSpec, Settings
 from evogit.config.values import nearest
 from evogit.core import UsageError
-from evogit.selection.registry import REMOVED, open_selector
+from evogit.selection.registry import open_selector, replacement
 
 DEFAULT = "evolve"
 """The method that is EvoGit as it comes."""
@@ -89,7 +89,7 @@ def methods(names: Iterable[str], selectors: Iterable[str], own: Iterable[str]) 
     if twice := next((name for name in files if files.count(name) > 1), ""):
         raise UsageError(f"expected every method once, got {twice!r} twice; name one with --method NAME=SELECTOR")
     for method in found:
-        if method.selector.partition(":")[0] in REMOVED:
+        if replacement(method.selector.partition(":")[0]):
             raise UsageError(f"the selector of {method.name!r} was removed, so it cannot be compared")
         open_selector(method.selector)
     return tuple(found)

@@ -27,6 +27,7 @@ from evogit.history.strengths import said_of
 from evogit.repository import EXECUTABLE, Repository, UnfitChangeError, check_path
 from evogit.repository.bundle import bundle
 from evogit.repository.evidence import FEEDBACK, LOG, STDERR, read_feedback, redacted_evaluation
+from evogit.sandbox.providers import runs_here
 from evogit.source.imports import imports
 from evogit.source.outline import outline
 from evogit.text import lines_of
@@ -73,9 +74,6 @@ READS: dict[str, str] = {
     "wall": "seconds that the command takes",
 }
 """How a metric is read -> what it measures."""
-
-OWN_PYTHON = ("bubblewrap", "none")
-"""Providers whose programs run with the engine's interpreter."""
 
 
 class Backgrounds:
@@ -452,7 +450,7 @@ def _runtime(task: Task, provider: str, paths: Iterable[str]) -> str:
     """The language's version, of Python where programs run with the engine's own, and the packages."""
     if not any(path.endswith(".py") for path in paths):
         return ", ".join(task.environment.packages)
-    version = f"Python {sys.version_info[0]}.{sys.version_info[1]}" if provider in OWN_PYTHON else "Python"
+    version = f"Python {sys.version_info[0]}.{sys.version_info[1]}" if runs_here(provider) else "Python"
     packages = ", ".join(task.environment.packages) or ("" if task.command else "the standard library alone")
     return f"{version} and {packages}" if packages else version
 

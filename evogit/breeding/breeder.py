@@ -30,9 +30,8 @@ from evogit.history.lessons import Source, kept_lessons, offered
 from evogit.llm import Account
 from evogit.repository import Repository, UnfitChangeError
 from evogit.repository.diff_limits import check_extent
-from evogit.selection import Move
+from evogit.selection import MODEL, Change, Graft, LookBack, Merge, Move, Mutation
 from evogit.selection.conflict_settlers import Crossing
-from evogit.selection.merge_strategies import MODEL
 from evogit.selection.number_steps import NumberSteps
 from evogit.source.marks import END, START, keeps_marks
 from evogit.source.numbers import changed_numbers
@@ -201,16 +200,27 @@ class Breeder:
         account: Account | None,
         workshop: OpenWorkshop | None,
     ) -> Bred:
-        if move.operator != "mutation" and move.strategy == MODEL:
-            return await self._settled_by(agent, move.operator, move, rng, number, account, workshop)
-        if move.operator != "mutation":
-            return self._cross(move.operator, move, rng)
-        if move.change:
-            parent = self._history.phylogeny[move.parents[0]]
+        if isinstance(move, Merge):
+            how: Crossing = "graft" if isinstance(move, Graft) else "merge"
+            if move.asks:
+                return await self._settled_by(agent, how, move, rng, number, account, workshop)
+            return self._cross(how, move, rng)
+        if isinstance(move, Change):
+            parent = self._history.phylogeny[move.parent]
             return self._bred(parent, None, Proposal(changes=move.change, title=move.title, strategy=move.strategy))
-        brief = replace(self._brief(move, number, account), role=agent.role)
+        assert isinstance(move, Mutation), move
+        brief = self.brief(
+            self._history.phylogeny[move.parent],
+            self._history.phylogeny[move.donor] if move.donor else None,
+            number=number,
+            account=account,
+            boldness=move.boldness,
+            tactic=move.tactic,
+            afresh=move.afresh,
+        )
+        brief = replace(brief, role=agent.role)
         if move.tuning:
-            brief = replace(brief, steps=self._numbers.steps(self._history, move.parents[0]))
+            brief = replace(brief, steps=self._numbers.steps(self._history, move.parent))
         brief, seen = _watched(brief)
 
         def made(proposal: Proposal) -> Bred:
@@ -224,19 +234,20 @@ class Breeder:
             brief = replace(brief, workshop=workshop(made))
         if agent.prolific:
             return self._drawn(agent, brief, rng)
-        with self._claims.claim(f"{agent.kind} at work on {move.parents[0][:7]}") as claim:
+        with self._claims.claim(f"{agent.kind} at work on {move.parent[:7]}") as claim:
             bred = made(await agent.propose(replace(brief, claims=claim), rng))
         return bred if brief.workshop and brief.workshop.kept else self._placed(bred, move, number)
 
     async def advise(
-        self, agent: Agent, move: Move, rng: random.Random, *, number: int = 0, account: Account | None = None
+        self, agent: Agent, move: LookBack, rng: random.Random, *, number: int = 0, account: Account | None = None
     ) -> Advice:
-        """Have an agent look back at what was tried on the first parent of a move in vain.
+        """Have an agent look back at what was tried on the parent of a move in vain.
 
         Raises:
             NoUsableChangeError: no usable answer came; the message says why.
         """
-        return await agent.advise(replace(self._brief(move, number, account), role=agent.role), rng)
+        brief = self.brief(self._history.phylogeny[move.parent], None, number=number, account=account)
+        return await agent.advise(replace(brief, role=agent.role), rng)
 
     def _check(self, bred: Bred) -> None:
         """Refuse what differs from the seed in too much, or copies code that was pruned with its carriers."""
@@ -271,7 +282,7 @@ class Breeder:
         """The candidate that does the same."""
         return self._history.duplicate_of(tree, self.fingerprint(tree) if self.fingerprint else "")
 
-    def _cross(self, how: Crossing, move: Move, rng: random.Random) -> Bred:
+    def _cross(self, how: Crossing, move: Merge, rng: random.Random) -> Bred:
         try:
             merged = self._crossings.cross(how, move.parents, move.strategy, rng)
         except UsageError as error:
@@ -289,7 +300,7 @@ class Breeder:
         self,
         agent: Agent,
         how: Crossing,
-        move: Move,
+        move: Merge,
         rng: random.Random,
         number: int,
         account: Account | None,
@@ -325,19 +336,6 @@ class Breeder:
         if workshop:
             brief = replace(brief, workshop=workshop(settled))
         return settled(await agent.propose(brief, rng))
-
-    def _brief(self, move: Move, number: int, account: Account | None) -> Brief:
-        parent = self._history.phylogeny[move.parents[0]]
-        donor = self._history.phylogeny[move.donor] if move.donor else None
-        return self.brief(
-            parent,
-            donor,
-            number=number,
-            account=account,
-            boldness=move.boldness,
-            tactic=move.tactic,
-            afresh=move.afresh,
-        )
 
     def brief(
         self,
@@ -395,7 +393,7 @@ class Breeder:
         )
         return self._traced(bred, proposal.shown or ())
 
-    def _placed(self, bred: Bred, move: Move, number: int) -> Bred:
+    def _placed(self, bred: Bred, move: Mutation, number: int) -> Bred:
         """A change on the best of now; if that is there already, as it was made, or on the first spare where it is new.
 
         So a reply that repeats what was tried still tells something: its change with another candidate's code.

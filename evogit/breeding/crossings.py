@@ -19,6 +19,7 @@ from evogit.repository import (
     UnfitChangeError,
     count_markers,
 )
+from evogit.selection import MODEL
 from evogit.selection.conflict_settlers import (
     Crossing,
     draft,
@@ -29,7 +30,7 @@ from evogit.selection.conflict_settlers import (
     refuse_rewrites,
     settler,
 )
-from evogit.selection.merge_strategies import FITTER, MODEL
+from evogit.selection.merge_strategies import FITTER
 
 
 class Opened(Struct, frozen=True):

@@ -45,7 +45,7 @@ class Given(Struct, frozen=True, kw_only=True):
 
 
 def choose(
-    given: Given, project: Project, paths: Sequence[str], folder: Path, directory: str, with_docker: bool
+    given: Given, project: Project, paths: Sequence[str], folder: Path, directory: str, with_image: bool
 ) -> Choices:
     """Choose what to write; `paths` are the project's files. Raise UsageError if an answer is missing."""
     if given.python and (given.reads or given.maximize or given.minimize):
@@ -53,7 +53,7 @@ def choose(
     if both := set(given.maximize) & set(given.minimize):
         raise UsageError(f"expected --maximize or --minimize, got both for {', '.join(sorted(both))}")
     tests, work = _commands(given, project)
-    prepare = _prepare(given, project, with_docker)
+    prepare = _prepare(given, project, with_image)
     reads = {} if given.python else _reads(given, project, own=work not in (project.benchmark, project.tests))
     directions = BY_PYTHON if given.python else {metric: _direction(given, metric, reads[metric]) for metric in reads}
     said = [metric for metric in directions if metric in (*given.maximize, *given.minimize)]
@@ -62,7 +62,7 @@ def choose(
     if given.ask:
         question = "Agents are not shown (Enter: all is shown)"
         withheld = click.prompt(question, default="", show_default=False, value_proc=_globs, err=True)
-    packages = (*project.python, *(f"apt:{name}" for name in project.debian if with_docker))
+    packages = (*project.python, *(f"apt:{name}" for name in project.debian if with_image))
     prefix = f"{directory}/" if directory else ""
     verb = "Raise" if directions[primary] == "maximize" else "Lower"
     goal = f"{verb} {primary}, as the evaluator measures it. {SAME}"
@@ -81,7 +81,7 @@ def choose(
         python=given.python,
         timeout=given.timeout,
         packages=packages,
-        missing=() if with_docker else tuple(f"apt:{name}" for name in project.debian),
+        missing=() if with_image else tuple(f"apt:{name}" for name in project.debian),
     )
 
 
@@ -160,11 +160,11 @@ def _asked(question: str, found: str) -> str:
     return "" if said == "-" else said
 
 
-def _prepare(given: Given, project: Project, with_docker: bool) -> str:
+def _prepare(given: Given, project: Project, with_image: bool) -> str:
     """What installs, and builds where that lasts: in Docker each candidate has a folder of another name."""
     if given.prepare is not None:
         return given.prepare
-    builds = project.build if not given.command and not with_docker else ""
+    builds = project.build if not given.command and not with_image else ""
     found = " && ".join(filter(None, (project.prepare, builds)))
     network = ", with this machine's network" if fetches(found) else ""
     return _asked(f"Command that installs or builds, once{network}", found) if given.ask else found

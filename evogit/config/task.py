@@ -161,18 +161,21 @@ class Task(Struct, frozen=True, kw_only=True, dict=True):
 
     def _effects(self, provider: str, *, evaluates: bool) -> Iterator[str]:
         """Name what happens outside a sandbox when this task is used."""
+        from evogit.sandbox.providers import isolates, may_need_image  # most tasks are trusted
+
         if evaluates and self.judged == "outside":
             given = f", and gets {', '.join(self.variables)} of your environment" if self.variables else ""
             yield f"its evaluator {self.evaluator} runs on this machine with your rights, outside the sandbox{given}"
-        if provider == "none":
-            yield f"its programs in {self.untrusted} run on this machine with your rights: --sandbox none isolates none"
+        if not isolates(provider):
+            rights = f"run on this machine with your rights: --sandbox {provider} isolates none"
+            yield f"its programs in {self.untrusted} {rights}"
         if self.command and self.seed is None and self.command.folder != ".evogit" and self.evaluator_folder.is_dir():
             yield f"models may see all files of {self.evaluator_folder}, which lie beside candidates, committed or not"
         if self.environment.network:
             command = self.command.prepare if self.command else self.evaluator
             yield f"its `prepare` command has the network of this machine, with its local servers: {command}"
         box = self.environment
-        if box.setup or (box.image and box.packages and provider not in ("bubblewrap", "none")):
+        if box.setup or (box.image and box.packages and may_need_image(provider)):
             made = "; ".join((*box.setup, *box.packages))
             image = box.image or "EvoGit's image"
             yield f"{image} is prepared as root in a container with this machine's network: {made}"

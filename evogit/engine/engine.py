@@ -50,7 +50,7 @@ from evogit.panel.reviewer import NAME as REVIEWER
 from evogit.panel.reviewer import Reviewer
 from evogit.repository import Packer
 from evogit.repository.evidence import failure
-from evogit.selection import Move, Selector
+from evogit.selection import Change, LookBack, Move, Mutation, Selector
 from evogit.text import family_key, one_line
 
 LONGEST_PAUSE = 5.0
@@ -336,7 +336,7 @@ class Engine:
         history = self._history
         rng = generator(self._settings.seed, number, name)
         move = self._selector.next_move(history, name, rng)
-        if move.advise:
+        if isinstance(move, LookBack):
             return await self._advise(number, name, agent, move, rng)
         keep = None if self._settings.deterministic else self._steps.keeper(number, name, agent)
         before = self._evaluations.ended
@@ -377,7 +377,7 @@ class Engine:
                 await self._reviewer.settle()
                 self._adopt(name, child)
 
-    async def _advise(self, number: int, name: str, agent: Agent, move: Move, rng: random.Random) -> str:
+    async def _advise(self, number: int, name: str, agent: Agent, move: LookBack, rng: random.Random) -> str:
         """Have an agent say what to try, and journal it; says why where it did not."""
         self._show(name, "looking back")
         account = self._account.of_move(name, number)
@@ -391,7 +391,7 @@ class Engine:
                         move=number,
                         agent=name,
                         model=advice.model,
-                        best=move.parents[0],
+                        best=move.parent,
                         text=advice.text,
                         failure=failed.reason,
                         evidence=self._journal.keep(advice.evidence) if advice.evidence else failed.evidence,
@@ -405,8 +405,9 @@ class Engine:
     async def _breed(
         self, number: int, name: str, agent: Agent, move: Move, rng: random.Random, drafts: Drafts
     ) -> Bred | FailedProposal:
-        thinks = move.operator == "mutation" and move.asks
-        self._show(name, "thinking" if thinks else "going on with a number" if move.change else "merging")
+        thinks = isinstance(move, Mutation)
+        calls_none = isinstance(move, Change)
+        self._show(name, "thinking" if thinks else "going on with a number" if calls_none else "merging")
         account = self._account.of_move(name, number)
         if thinks and not agent.prolific and not self._settings.deterministic:
             await self._profiles.take(self._context.history.phylogeny[move.parents[0]])

@@ -23,6 +23,7 @@ from evogit.events import Entry, Evaluated, Halted, Stopped
 from evogit.history.context import RunContext, StoredRun
 from evogit.repository.objects import named_errors
 from evogit.repository.remote import Remote, Stranger
+from evogit.sandbox.providers import isolates
 from evogit.trust import UntrustedError
 
 logger = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class Exchange:
 
     def admit_migrants(self, provider: str) -> None:
         """Evaluate from now on what hosts without the run's key claim to have, if there is a sandbox."""
-        if provider == "none":
+        if not isolates(provider):
             logger.warning("candidates of hosts without the run's key are not evaluated, as there is no sandbox here")
         else:
             self._migrants = Migrants(self._context, self._remote)

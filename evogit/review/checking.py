@@ -32,6 +32,7 @@ from evogit.history.state import ROUNDING
 from evogit.repository import Repository
 from evogit.review.seed_numbers import unnoticed
 from evogit.sandbox.archive import pack
+from evogit.sandbox.providers import isolating, runs_here
 from evogit.text import one_line
 
 Evaluate = Callable[..., Coroutine[Any, Any, tuple[Evaluation, Evidence]]]
@@ -408,7 +409,7 @@ PROGRAM = re.compile(r"No such file or directory: '([\w+-]+)'")
 def _lacking(provider: str, said: str) -> str:
     found = MISSING.search(said) or PROGRAM.search(said)
     end = "Nothing of your home is there, nor what Git ignores."
-    if provider == "docker":
+    if not runs_here(provider):
         lacks = found[1] if found else "a program or a package, as it seems"
         how = (
             'name it in [sandbox] packages, such as ["pytest"] or ["apt:gcc"], or install it by prepare in [evaluator]'
@@ -421,7 +422,8 @@ def _lacking(provider: str, said: str) -> str:
         )
     yours = shutil.which(found[1])
     why = f": it has what is in /usr of this machine, and yours is {yours}" if yours else ", and so does this machine"
-    how = "Install it for all users (Debian: apt-get install), or use --sandbox docker"
+    imaged = " or ".join(name for name in isolating() if not runs_here(name))
+    how = f"Install it for all users (Debian: apt-get install), or use --sandbox {imaged}"
     return f"The sandbox lacks {found[1]}{why}. {how}. {end}"
 
 

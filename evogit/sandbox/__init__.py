@@ -7,12 +7,26 @@ An error of the provider itself is a `SandboxError`; whatever the program does c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from evogit.core import shown
+from evogit.core import SandboxError, shown
+
+AUTO = "auto"
+"""The name that stands for the best provider that works here."""
+
+
+def provider_names() -> tuple[str, ...]:
+    """Return the names of all providers after `auto`, without importing them: their files are called so."""
+    return AUTO, *sorted(file.stem for file in (Path(__file__).parent / "providers").glob("[a-z]*.py"))
+
+
+class NotHereError(SandboxError):
+    """What a provider needs is not installed or not running: nothing is wrong with it."""
+
 
 Breach = Literal["timeout", "out-of-memory", "output-limit", "process-limit", "disk-limit"]
 """A limit that the program broke."""

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec import ValidationError, convert, to_builtins
+
 from evogit.config.custom_classes import load
 from evogit.core import ConfigError, UsageError
 from evogit.history import History
-from evogit.selection import Move, Selector
-
-PARENTS = {"mutation": 1, "merge": 2, "graft": 2}
-"""How many parents each kind of move has."""
+from evogit.selection import KINDS, Move, Mutation, Selector
 
 
 class Own:
@@ -52,13 +51,16 @@ class Own:
         """
         with self._explained():
             move = self._selector.next_move(history, agent, rng)
-        if not _sound(move):
-            raise ConfigError(
-                f"expected next_move of {self._text} to return a Move with its parents, got {move!r:.200}"
-            )
-        for commit in [*move.parents, *([move.donor] if move.donor is not None else [])]:
-            if commit not in history.phylogeny:
+        if not isinstance(move, KINDS):
+            raise ConfigError(f"expected next_move of {self._text} to return a Move, got {move!r:.200}")
+        donor = move.donor if isinstance(move, Mutation) else None
+        for commit in (*move.parents, *(() if donor is None else (donor,))):
+            if not isinstance(commit, str) or commit not in history.phylogeny:
                 raise ConfigError(f"expected next_move of {self._text} to choose candidates, got {commit!r:.200}")
+        try:
+            convert(to_builtins(move), type(move))
+        except ValidationError as error:
+            raise ConfigError(f"expected next_move of {self._text} to return a sound Move: {error}") from error
         return move
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
@@ -80,13 +82,3 @@ class Own:
             lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
             place = f", line {lines[-1]}" if lines else ""
             raise ConfigError(f"the selector {self._text} failed{place}: {type(error).__name__}: {error}") from error
-
-
-def _sound(move: object) -> bool:
-    """Whether it is a move of what moves are made of: a tuple of as many ids as its operator takes, and so on."""
-    if not isinstance(move, Move) or not isinstance(move.parents, tuple):
-        return False
-    if not isinstance(move.boldness, int | float):
-        return False
-    texts = all(isinstance(each, str) for each in (move.operator, move.strategy, move.donor or "", *move.parents))
-    return texts and PARENTS.get(move.operator) == len(move.parents)

@@ -7,12 +7,13 @@ import random
 from msgspec import Struct
 
 from evogit.history import History
-from evogit.selection import Move
+from evogit.selection import MODEL, Move, Mutation
 from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.selection.merge_planner import Planner
-from evogit.selection.merge_strategies import FUNCTION, MODEL, RANDOM, asks_model
+from evogit.selection.merge_strategies import FUNCTION, RANDOM, asks_model
 from evogit.selection.number_steps import NumberSteps
 from evogit.selection.pool import Offspring, favoured
+from evogit.selection.registry import BuiltIn
 
 
 class ElitistOptions(Struct, frozen=True, kw_only=True):
@@ -50,7 +51,7 @@ MIN_WAIT_EVALUATIONS = 20
 """Evaluations without a better candidate that are never more than one wait."""
 
 
-class Elitist:
+class Elitist(BuiltIn):
     """All agents breed from the best one; what helped on another line is merged onto it.
 
     Elitism after De Jong (1975), and after EvoGit (Huang et al., 2025, "Decentralized Code Evolution via Git-Based
@@ -62,6 +63,12 @@ class Elitist:
     as ShinkaEvolve weighs them (arXiv 2509.19349), and the bolder the changes. Without `merge` no two candidates are
     ever combined. All that holds for agents whose moves are free; those that ask models breed as with `frugal`.
     """
+
+    name = "elitist"
+    help = "mostly the best breeds; what helped elsewhere is merged onto it"
+    Options = ElitistOptions
+    removed_options = frozenset(("graft", "p_explore_per_wait", "p_explore_max", "explore_records", "wait_min"))
+    uses_numbers = True
 
     def __init__(self, options: ElitistOptions = DEFAULT, *, numbers: NumberSteps | None = None) -> None:
         self._options = options
@@ -79,7 +86,7 @@ class Elitist:
             return self._paid.next_move(history, agent, rng)
         best = history.best
         if best is None:
-            return Move(operator="mutation", parents=(history.head(agent),))
+            return Mutation(parent=history.head(agent))
         if self._options.merge and (planned := self._planner.move(history, best, agent, rng)):
             return planned
         options = self._options
@@ -88,7 +95,7 @@ class Elitist:
         boldness = rng.uniform(1.0, min(options.boldness_max, 1.0 + waits))
         donor = self._donor(history, best, rng) if self._options.merge and rng.random() < options.p_donor else None
         donor = None if donor == parent else donor
-        return Move(operator="mutation", parents=(parent,), donor=donor, boldness=boldness, tuning=True)
+        return Mutation(parent=parent, donor=donor, boldness=boldness, tuning=True)
 
     def crossing(self, history: History, agent: str, rng: random.Random) -> Move | None:
         """Return a merge that is worthwhile while an agent goes on with its session."""

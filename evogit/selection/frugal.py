@@ -9,12 +9,13 @@ from itertools import islice
 from msgspec import Struct
 
 from evogit.history import History
-from evogit.selection import Move
+from evogit.selection import LookBack, Move, Mutation
 from evogit.selection.donors import donor
 from evogit.selection.merge_planner import Planner
 from evogit.selection.number_steps import NumberSteps
 from evogit.selection.plateaus import Beginning, Plateau
 from evogit.selection.pool import Offspring, Ranking, favoured
+from evogit.selection.registry import BuiltIn
 
 
 class FrugalOptions(Struct, frozen=True, kw_only=True):
@@ -42,7 +43,7 @@ SPARES = 12
 """Candidates, the fittest ones, on which a change is tried that was there already; each try is a merge."""
 
 
-class Frugal:
+class Frugal(BuiltIn):
     """Every call works on the best candidate, on a plateau also on the next best of other lines, or on the seed afresh.
 
     Of equals it is the latest: changes that change no value add up, which leads out of plateaus (Barnett, 2001). None
@@ -51,6 +52,14 @@ class Frugal:
     put to a model only while such merges were better than both parents more often than candidates became the best of
     all: at first that is rare, and a run that goes well does without.
     """
+
+    name = "frugal"
+    help = "each call works on the best, or what is nearly as good"
+    Options = FrugalOptions
+    removed_options = frozenset(
+        ("p_begin", "p_explore", "p_explore_per_wait", "p_explore_max", "others", "p_near", "p_tactic", "wait")
+    )
+    uses_numbers = True
 
     def __init__(self, options: FrugalOptions = DEFAULT, *, numbers: NumberSteps | None = None) -> None:
         self._options = options
@@ -63,12 +72,12 @@ class Frugal:
         """A merge where one is worthwhile, else a mutation of the best or of one nearly as good."""
         best = history.best
         if best is None:
-            return Move(operator="mutation", parents=(history.head(agent),))
+            return Mutation(parent=history.head(agent))
         if step := self._numbers and self._numbers.move(history, agent):
             return step
         plateau = Plateau(history, agent)
         if self._options.tactics and plateau.is_due():
-            return Move(operator="mutation", parents=(best,), advise=True)
+            return LookBack(parent=best)
         if self._options.merge:
             planned = self._planner.move(history, best, agent, rng, by_model=self._model_merges_pay(history))
             if planned:
@@ -80,15 +89,7 @@ class Frugal:
         spares = () if afresh else tuple(self._spares(history, best))
         rebase = parent in (best, history.latest_best)
         shown = donor(history, self._others(history, best), rng) if rebase and self._options.donors else None
-        return Move(
-            operator="mutation",
-            parents=(parent,),
-            donor=shown,
-            tactic=tactic,
-            rebase=rebase,
-            spares=spares,
-            afresh=afresh,
-        )
+        return Mutation(parent=parent, donor=shown, tactic=tactic, rebase=rebase, spares=spares, afresh=afresh)
 
     def crossing(self, history: History, agent: str, rng: random.Random) -> Move | None:
         """Return a merge without a model's help that is worthwhile while an agent goes on with its session."""

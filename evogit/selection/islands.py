@@ -5,9 +5,19 @@ from __future__ import annotations
 import random
 from bisect import insort
 
+from msgspec import Struct
+
 from evogit.history import History
 from evogit.selection.pool import Drawing, Offspring, Ranked, Ranking
 from evogit.selection.weighted import weights
+
+
+class IslandsOptions(Struct, frozen=True, kw_only=True):
+    """How many islands there are, and after how many evaluations how many candidates migrate."""
+
+    count: int = 4
+    every: int = 20
+    migrants: int = 1
 
 
 class Islands(Drawing):
@@ -19,11 +29,16 @@ class Islands(Drawing):
     came; what they bred belongs there, and candidates of others (the seed, people) to all islands.
     """
 
-    def __init__(self, count: int = 4, every: int = 20, migrants: int = 1) -> None:
+    name = "islands"
+    help = "populations that breed apart and send each other their best"
+    Options = IslandsOptions
+    removed_options = frozenset({"of"})
+
+    def __init__(self, options: IslandsOptions = IslandsOptions()) -> None:  # noqa: B008 - it is frozen
         super().__init__()
-        self._count = count
-        self._every = every
-        self._migrants = migrants
+        self._count = options.count
+        self._every = options.every
+        self._migrants = options.migrants
         self._ranking = Ranking()
         self._offspring = Offspring()
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
 
 from evogit.config import Task
+from evogit.config.values import nearest
 from evogit.core import Metric, UsageError
 from evogit.history import History
 from evogit.history.per_candidate import Lessons
 from evogit.repository import Repository
+from evogit.selection import Selector
+from evogit.selection.number_steps import NumberSteps
 from evogit.selection.pool import Drawing, Ranking
-
-Trait = Callable[[History, str], float | None]
-"""Describes a valid candidate by a number; None if there is none."""
+from evogit.selection.registry import Trait, Traits
 
 MAX_PARTS = 1_000_000
 """The largest number of parts of an axis."""
@@ -62,6 +63,22 @@ class MapElites(Drawing):
     Mouret and Clune (2015, "Illuminating search spaces by mapping elites", arXiv 1504.04909). A candidate without one
     of the numbers is in no cell.
     """
+
+    name = "map-elites"
+    help = "the fittest of each kind: metrics of the task, size, changed"
+    usage = "METRIC=LOW..HIGH/PARTS,..."
+
+    @classmethod
+    def open(cls, options: Mapping[str, str], traits: Traits | None, numbers: NumberSteps | None) -> Selector:
+        """Return the selector with these axes. Raises UsageError if there are none, or nothing of such a name."""
+        if not options:
+            raise UsageError("expected what makes a kind: METRIC=LOW..HIGH/PARTS, such as size=0..10000/20")
+        axes = {name: Axis.parse(name, text) for name, text in options.items()}
+        unknown = [name for name in axes if traits is not None and name not in traits]
+        if unknown:
+            near = nearest(unknown[0], traits or ())
+            raise UsageError(f"nothing called {unknown[0]!r} describes candidates of this task; {near}")
+        return cls([(traits[name] if traits else no_value, axis) for name, axis in axes.items()])
 
     def __init__(self, axes: Sequence[tuple[Trait, Axis]]) -> None:
         super().__init__()

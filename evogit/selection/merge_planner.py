@@ -14,12 +14,11 @@ from evogit.history.per_candidate import Lessons
 from evogit.history.phylogeny import MergeBases
 from evogit.repository import Repository, Side, UnfitChangeError
 from evogit.repository.changes import SHORTEST_LINE
-from evogit.selection import Move
+from evogit.selection import MODEL, Merge
 from evogit.selection.conflict_settlers import draft, drop_dead, fitter, refuse_repeats, settler
 from evogit.selection.merge_strategies import (
     FITTER,
     FUNCTION,
-    MODEL,
     PIECES,
     RANDOM,
     Key,
@@ -89,7 +88,7 @@ class Planner:
         *,
         by_model: bool = True,
         at_once: bool = False,
-    ) -> Move | None:
+    ) -> Merge | None:
         """Return the most promising merge onto a candidate; None without one, or if it is not its turn.
 
         Conflicts are put to a model only if `by_model` and the agent asks one. It is always its turn with `at_once`.
@@ -108,7 +107,7 @@ class Planner:
                 continue
             for strategy in _drawn(strategies, latest, rng):
                 if self._repository is None or self._is_new(history, plan.parents, strategy):
-                    return Move(operator="merge", parents=plan.parents, strategy=strategy)
+                    return Merge(parents=plan.parents, strategy=strategy)
         return None
 
     def tally(self, history: History) -> StrategyTally:

@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from evogit.config.run_settings import CALLS
 from evogit.history import History
+from evogit.selection import MODEL
 
-FITTER, RANDOM, FUNCTION, MODEL = "fitter", "random", "function", "model"
+FITTER, RANDOM, FUNCTION = "fitter", "random", "function"
 
 SETTLED_HERE = (FITTER, RANDOM, FUNCTION)
 """Those that need no model: the fitter parent's hunk; a coin's (EvoGit's, Huang et al., 2025); whole definitions."""

@@ -21,7 +21,7 @@ from evogit.history import History
 from evogit.history.counts import EXTENDED, MIRRORED
 from evogit.history.per_candidate import Lessons
 from evogit.repository import EXECUTABLE, FILE, Repository, TreeEntry, UnfitChangeError
-from evogit.selection import Move
+from evogit.selection import Change
 from evogit.selection.merge_planner import improved, is_for, is_known
 from evogit.source import MAX_SOURCE_BYTES
 from evogit.source.numbers import NOTHING, Constant, Numbers, changed_numbers, numbers_of, with_step
@@ -113,7 +113,7 @@ class NumberSteps:
 
     # --- for agents that ask models ---------------------------------------------------------------------------------
 
-    def move(self, history: History, agent: str) -> Move | None:
+    def move(self, history: History, agent: str) -> Change | None:
         """Return the next step from the best candidate, or its latest equal, that makes something new, if any.
 
         Such moves ask no model, so they use up no proposals, but an evaluation each; they are made while they help as
@@ -128,7 +128,7 @@ class NumberSteps:
                 if made and not is_known(history, made[0]):
                     _, content, title = made
                     change = {step.number.path: content}
-                    return Move(operator="mutation", parents=(onto,), strategy=step.way, change=change, title=title)
+                    return Change(parent=onto, strategy=step.way, change=change, title=title)
         return None
 
     def _open(self, history: History, onto: str, ways: Collection[str]) -> Iterator[Step]:

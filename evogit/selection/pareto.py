@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from operator import ge
 from typing import Literal
 
+from msgspec import Struct
+
 from evogit.history import History
 from evogit.history.per_candidate import Lessons
 from evogit.selection.pool import Drawing, Ranking
@@ -98,6 +100,12 @@ class Leaders:
         return [leaders[case] for case in sorted(leaders)]
 
 
+class ParetoOptions(Struct, frozen=True):
+    """What candidates are unbeaten over; empty: over cases where a task has several."""
+
+    over: Literal["metrics", "cases", ""] = ""
+
+
 class Pareto(Drawing):
     """Draws from those that are unbeaten over metrics or cases; by default over cases where a task has several.
 
@@ -106,9 +114,13 @@ class Pareto(Drawing):
     NSGA-II (Deb, Pratap, Agarwal, Meyarivan, 2002): the better front wins, within a front the less crowded.
     """
 
-    def __init__(self, over: Literal["metrics", "cases", ""] = "") -> None:
+    name = "pareto"
+    help = "candidates unbeaten over several metrics, or best on some case"
+    Options = ParetoOptions
+
+    def __init__(self, options: ParetoOptions = ParetoOptions()) -> None:  # noqa: B008 - it is frozen
         super().__init__()
-        self._over = over
+        self._over = options.over
         self._leaders = Leaders()
         self._fronts = Fronts(DEPTH)
 

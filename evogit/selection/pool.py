@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 
 from evogit.history import History
 from evogit.history.per_candidate import Lessons
-from evogit.selection import Move
+from evogit.selection import Move, Mutation
 from evogit.selection.merge_planner import Planner
+from evogit.selection.registry import BuiltIn
 
 COMBINE = 0.25
 """Chance that a merge onto the drawn parent is looked for."""
@@ -70,7 +71,7 @@ class Offspring:
         return self._children
 
 
-class Drawing(ABC):
+class Drawing(BuiltIn):
     """A selector that draws parents and donors alike; kinds differ in how they draw.
 
     Nobody's own line matters: the individual of an agent is its latest child that was fitter than all its parents,
@@ -90,7 +91,7 @@ class Drawing(ABC):
         if rng.random() < COMBINE and (planned := self._planner.move(history, parent, agent, rng)):
             return planned
         other = self.draw(history, agent, rng) if rng.random() < DONOR else None
-        return Move(operator="mutation", parents=(parent,), donor=other if other != parent else None)
+        return Mutation(parent=parent, donor=other if other != parent else None)
 
     def adopts(self, history: History, agent: str, child: str) -> bool:
         """Return whether the child is valid, not pruned, and fitter than all its parents."""

@@ -1,86 +1,118 @@
-"""Makes the selector that a text names: one that is included, with its options, or the user's own."""
+"""Opens the selector that a text names: a class of this folder, with its options, or the user's own."""
 
 from __future__ import annotations
 
 import logging
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cache
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from evogit.config.custom_classes import is_own
+from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.config.values import nearest
 from evogit.core import UsageError
+from evogit.history import History
+from evogit.lazy_exports import declared
 from evogit.selection import Selector
-from evogit.selection.controls import BestOfN, OnePlusLambda, RandomParent, Sequential
 from evogit.selection.custom_selector import Own
-from evogit.selection.elitist import DEFAULT, Elitist, ElitistOptions
-from evogit.selection.frugal import DEFAULT as FRUGAL
-from evogit.selection.frugal import Frugal, FrugalOptions
-from evogit.selection.islands import Islands
-from evogit.selection.map_elites import Axis, MapElites, Trait, no_value
 from evogit.selection.number_steps import NumberSteps
-from evogit.selection.pareto import Pareto
-from evogit.selection.weighted import Weighted
 
 logger = logging.getLogger(__name__)
+
+Trait = Callable[[History, str], float | None]
+"""Describes a valid candidate by a number; None if there is none."""
 
 Traits = Mapping[str, Trait]
 """What describes candidates of the task at hand, by name."""
 
-Options = Mapping[str, str]
-Make = Callable[[Options, Traits | None, NumberSteps | None], Selector]
-
 MAX_BOLDNESS = 100.0
 """The largest boldness that can be asked for."""
 
-REMOVED = {"tournament": "weighted"}
-"""Selectors that there were -> what is used instead."""
+MAX_SHOWN_OPTIONS = 3
+"""Options of a selector that are shown after its name; of one with more, only the first is."""
 
-REMOVED_OPTIONS = {
-    "elitist": {"graft", "p_explore_per_wait", "p_explore_max", "explore_records", "wait_min"},
-    "frugal": {
-        *("p_begin", "p_explore", "p_explore_per_wait", "p_explore_max", "others", "p_near", "p_tactic", "wait"),
-    },
-    "islands": {"of"},
-}
-"""Options of earlier versions by selector; they are ignored."""
+Typed = TypeVar("Typed", bound=Struct)
 
 
-class Kind(Struct, frozen=True):
-    """A selector that is included: how it is made, its options as they are typed, and one line about it.
+class NoOptions(Struct, frozen=True):
+    """The options of a selector without any."""
 
-    `make` gets the options, what describes candidates, and the memory of numbers; both are None without a task at
-    hand. It raises `UsageError`.
+
+class BuiltIn(Selector):
+    """A selector that is included: a class with a `name`, in any file of this folder.
+
+    `Options` are its options with their defaults: whole numbers, yes or no, `Literal` words, and numbers, which are
+    probabilities if their names begin with `p_`.
     """
 
-    make: Make
-    about: str
-    usage: str = ""
+    name: ClassVar[str]
+    help: ClassVar[str]
+    """One line for `--selector help`."""
+    Options: ClassVar[type[Struct]] = NoOptions
+    usage: ClassVar[str] = ""
+    """How options are typed, if `Options` do not say it."""
+    is_control: ClassVar[bool] = False
+    """A baseline, which is listed last."""
+    uses_numbers: ClassVar[bool] = False
+    """It takes the run's memory of numbers, `numbers=`."""
+    replaces: ClassVar[frozenset[str]] = frozenset()
+    """Removed selectors in whose place this one is used."""
+    removed_options: ClassVar[frozenset[str]] = frozenset()
+    """Options of earlier versions; they are ignored."""
+
+    @classmethod
+    def open(cls, options: Mapping[str, str], traits: Traits | None, numbers: NumberSteps | None) -> Selector:
+        """Return the selector with these options.
+
+        `traits` are what describes candidates, `numbers` the memory of numbers; both are None without a task at hand.
+        Raises UsageError for wrong options.
+        """
+        arguments = [read_options(cls.Options, options)] if options else []
+        return cls(*arguments, **({"numbers": numbers} if cls.uses_numbers else {}))
+
+    @classmethod
+    def summary(cls) -> str:
+        """Return the name with its options, and what it does."""
+        values, hints = asdict(cls.Options()), get_type_hints(cls.Options)
+        shown = list(values)[: None if len(values) <= MAX_SHOWN_OPTIONS else 1]
+        usage = cls.usage or ",".join(f"{name}={_range(hints[name])}" for name in shown)
+        others = ", ".join(
+            f"{name}={['no', 'yes'][value] if isinstance(value, bool) else f'{value:g}'}"
+            for name, value in values.items()
+            if name not in shown
+        )
+        also = f"; also {others}" if others else ""
+        return f"{cls.name}{usage and f':{usage}'}  ({cls.help}{also})"
 
 
-def _plain(kind: Callable[..., Selector], **defaults: int) -> Make:
-    """Make a selector whose options are whole numbers."""
-    return lambda options, traits, numbers: kind(**(defaults | _typed_options(options, defaults)))
-
-
-def _typed_options(options: Options, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with the types of their defaults."""
-    if unknown := [key for key in options if key not in defaults]:
-        near = nearest(unknown[0], defaults) if defaults else "it has none"
+def read_options(kind: type[Typed], options: Mapping[str, str]) -> Typed:
+    """Return options as typed with the types of their class. Raises UsageError."""
+    hints = get_type_hints(kind)
+    if unknown := [key for key in options if key not in hints]:
+        near = nearest(unknown[0], hints) if hints else "it has none"
         raise UsageError(f"no option {unknown[0]!r}; {near}")
-    return {key: _typed(key, text, defaults[key]) for key, text in options.items()}
+    return kind(**{key: _typed(key, text, hints[key]) for key, text in options.items()})
 
 
-def _typed(key: str, text: str, default: float) -> float:
-    """Return an option's value, of the type of its default; its name begins with `p_` if it is a probability."""
-    if isinstance(default, bool):
-        if text not in ("yes", "no"):
-            raise UsageError(f"expected {key}=yes or {key}=no, got {key}={text:.200}")
-        return text == "yes"
-    if isinstance(default, int):
+def _range(hint: Any) -> str:
+    """Return the values that an option of a type takes, as usages show them."""
+    if get_origin(hint) is Literal:
+        return "|".join(filter(None, get_args(hint)))
+    return {bool: "yes|no", int: "N"}.get(hint, "X")
+
+
+def _typed(key: str, text: str, hint: Any) -> Any:
+    """Return an option's value, of its type; its name begins with `p_` if it is a probability."""
+    if hint is bool or get_origin(hint) is Literal:
+        words = _range(hint).split("|")
+        if text not in words:
+            raise UsageError(f"expected {' or '.join(f'{key}={word}' for word in words)}, got {key}={text:.200}")
+        return text == "yes" if hint is bool else text
+    if hint is int:
         if not (text.isascii() and text.isdigit() and len(text) <= 7 and 0 < int(text) <= 1_000_000):
             raise UsageError(f"expected {key}=N, a whole number from 1 to a million, got {key}={text:.200}")
         return int(text)
@@ -94,71 +126,17 @@ def _typed(key: str, text: str, default: float) -> float:
     return value
 
 
-def _elitist(options: Options, traits: Traits | None, numbers: NumberSteps | None) -> Selector:
-    return Elitist(ElitistOptions(**_typed_options(options, asdict(DEFAULT))), numbers=numbers)
+@cache
+def selectors() -> Mapping[str, type[BuiltIn]]:
+    """Return the selectors that are included by name: the default first, controls last."""
+    kinds = declared("evogit.selection", BuiltIn)  # type: ignore[type-abstract]
+    kinds.sort(key=lambda kind: (kind.name != DEFAULT_SELECTOR, kind.is_control, kind.name))
+    return {kind.name: kind for kind in kinds}
 
 
-def _frugal(options: Options, traits: Traits | None, numbers: NumberSteps | None) -> Selector:
-    return Frugal(FrugalOptions(**_typed_options(options, asdict(FRUGAL))), numbers=numbers)
-
-
-def _pareto(options: Options, traits: Traits | None, numbers: NumberSteps | None) -> Selector:
-    match list(options.items()):
-        case []:
-            return Pareto()
-        case [("over", "metrics" | "cases" as over)]:
-            return Pareto(over)
-    raise UsageError(f"expected over=metrics or over=cases, got {', '.join(map('='.join, options.items()))}")
-
-
-def _map_elites(options: Options, traits: Traits | None, numbers: NumberSteps | None) -> Selector:
-    if not options:
-        raise UsageError("expected what makes a kind: METRIC=LOW..HIGH/PARTS, such as size=0..10000/20")
-    axes = {name: Axis.parse(name, text) for name, text in options.items()}
-    if traits is None:
-        return MapElites([(no_value, axis) for axis in axes.values()])
-    if unknown := [name for name in axes if name not in traits]:
-        near = nearest(unknown[0], traits)
-        raise UsageError(f"nothing called {unknown[0]!r} describes candidates of this task; {near}")
-    return MapElites([(traits[name], axis) for name, axis in axes.items()])
-
-
-def _others(defaults: ElitistOptions | FrugalOptions) -> str:
-    """Return the options but for the first one, with their defaults."""
-    others = list(asdict(defaults).items())[1:]
-    texts = {name: ("no", "yes")[value] if isinstance(value, bool) else f"{value:g}" for name, value in others}
-    return ", ".join(f"{name}={text}" for name, text in texts.items())
-
-
-SELECTORS: Mapping[str, Kind] = {
-    "elitist": Kind(
-        _elitist,
-        f"mostly the best breeds; what helped elsewhere is merged onto it; also {_others(DEFAULT)}",
-        "merge=yes|no",
-    ),
-    "frugal": Kind(
-        _frugal, f"each call works on the best, or what is nearly as good; also {_others(FRUGAL)}", "merge=yes|no"
-    ),
-    "weighted": Kind(
-        _plain(Weighted, archive=40, pressure=10),
-        "the fit and the childless are drawn more often, after ShinkaEvolve",
-        "archive=N,pressure=N",
-    ),
-    "pareto": Kind(_pareto, "candidates unbeaten over several metrics, or best on some case", "over=metrics|cases"),
-    "map-elites": Kind(
-        _map_elites, "the fittest of each kind: metrics of the task, size, changed", "METRIC=LOW..HIGH/PARTS,..."
-    ),
-    "islands": Kind(
-        _plain(Islands, count=4, every=20, migrants=1),
-        "populations that breed apart and send each other their best",
-        "count=N,every=N,migrants=N",
-    ),
-    "best-of-n": Kind(_plain(BestOfN), "a control: every candidate is a mutation of the seed"),
-    "sequential": Kind(_plain(Sequential), "a control: each agent continues alone"),
-    "one-plus-lambda": Kind(_plain(OnePlusLambda), "a control: all agents mutate the best"),
-    "random-parent": Kind(_plain(RandomParent), "a control: descent without selection"),
-}
-"""The selectors that are included, by name."""
+def replacement(name: str) -> type[BuiltIn] | None:
+    """Return the selector that is used in place of a removed one; None if there was none of that name."""
+    return next((kind for kind in selectors().values() if name in kind.replaces), None)
 
 
 def open_selector(text: str, traits: Traits | None = None, numbers: NumberSteps | None = None) -> Selector:
@@ -172,31 +150,30 @@ def open_selector(text: str, traits: Traits | None = None, numbers: NumberSteps 
         UsageError: there is no such selector or option.
     """
     name, _, rest = text.partition(":")
-    if is_own(text) and name not in SELECTORS:
+    kind = selectors().get(name)
+    if kind is None and is_own(text):
         return Own(text)
-    if name in REMOVED:
+    if kind is None and (kind := replacement(name)):
         if traits is not None:  # a run begins; without traits the text is only checked
-            logger.warning("the selector %s was removed; %s is used instead", name, REMOVED[name])
-        name, rest = REMOVED[name], ""
-    if name not in SELECTORS:
-        meant = nearest(name, SELECTORS).partition("known:")[0] or "available:"
+            logger.warning("the selector %s was removed; %s is used instead", name, kind.name)
+        rest = ""
+    if kind is None:
+        meant = nearest(name, selectors()).partition("known:")[0] or "available:"
         raise UsageError(f"no selector {name!r}; {meant}\n{overview()}")
     try:
         options = _options(rest)
-        for option in [each for each in options if each in REMOVED_OPTIONS.get(name, ())]:
+        for option in kind.removed_options & options.keys():
             if traits is not None:
                 logger.warning("%s of the selector %s can no longer be set and is ignored", option, name)
             del options[option]
-        return SELECTORS[name].make(options, traits, numbers)
+        return kind.open(options, traits, numbers)
     except UsageError as error:
-        usage = SELECTORS[name].usage
-        raise UsageError(f"--selector {name}{f':{usage}' if usage else ''}: {error}") from error
+        raise UsageError(f"--selector {kind.summary().partition('  ')[0]}: {error}") from error
 
 
 def overview() -> str:
     """Return every selector with its options and what it does, a line each."""
-    lines = [f"  {name}{kind.usage and f':{kind.usage}'}  ({kind.about})" for name, kind in SELECTORS.items()]
-    return "\n".join([*lines, "  FILE.py:Name  (your own class)"])
+    return "\n".join([*(f"  {kind.summary()}" for kind in selectors().values()), "  FILE.py:Name  (your own class)"])
 
 
 def _options(text: str) -> dict[str, str]:

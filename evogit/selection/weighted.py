@@ -6,11 +6,20 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from evogit.history import History
 from evogit.selection.pool import Drawing, Offspring, Ranked, Ranking
 
 PRESSURE = 10
 """The steepness of the weight over the score."""
+
+
+class WeightedOptions(Struct, frozen=True, kw_only=True):
+    """How many of the fittest are drawn from, and how much the score weighs."""
+
+    archive: int = 40
+    pressure: int = PRESSURE
 
 
 class Weighted(Drawing):
@@ -19,10 +28,15 @@ class Weighted(Drawing):
     After ShinkaEvolve (Lange, Imajuku, Cetin, 2025, arXiv 2509.19349, "weighted" parent sampling).
     """
 
-    def __init__(self, archive: int = 40, pressure: int = PRESSURE) -> None:
+    name = "weighted"
+    help = "the fit and the childless are drawn more often, after ShinkaEvolve"
+    Options = WeightedOptions
+    replaces = frozenset({"tournament"})
+
+    def __init__(self, options: WeightedOptions = WeightedOptions()) -> None:  # noqa: B008 - it is frozen
         super().__init__()
-        self._archive = archive
-        self._pressure = pressure
+        self._archive = options.archive
+        self._pressure = options.pressure
         self._ranking = Ranking()
         self._offspring = Offspring()
 

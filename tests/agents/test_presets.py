@@ -22,7 +22,7 @@ from evogit.config.user_settings import load_user_settings
 from evogit.llm.registry import open_models
 from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap
+from evogit.sandbox.providers.bubblewrap import Bubblewrap
 from tests.coding_clis import Line, answers, lean
 from tests.openai_server import serve
 

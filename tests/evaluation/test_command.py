@@ -25,8 +25,8 @@ from evogit.evaluation.seed_files import packed_seed
 from evogit.repository import Repository
 from evogit.review.uncommitted import candidate_files
 from evogit.sandbox.archive import entries_of, pack
-from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.providers import provider
+from evogit.sandbox.providers.bubblewrap import Bubblewrap
 from evogit.sandbox.session import Sandbox
 from tests.cli.conftest import Cli, cli  # noqa: F401
 from tests.sandbox.test_workers import archive

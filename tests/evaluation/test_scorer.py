@@ -15,7 +15,7 @@ from evogit.core import Evaluation, Files, SandboxError, SandboxLostError
 from evogit.evaluation.scorer import ATTEMPTS, Scorer
 from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap
+from evogit.sandbox.providers.bubblewrap import Bubblewrap
 from evogit.sandbox.session import Session
 from tests.conftest import MakeTask
 

@@ -15,7 +15,7 @@ from evogit.evaluation.arguments import put
 from evogit.evaluation.binary_values import read
 from evogit.evaluation.program import Program
 from evogit.sandbox import Limits
-from evogit.sandbox.bubblewrap import Bubblewrap
+from evogit.sandbox.providers.bubblewrap import Bubblewrap
 from evogit.sandbox.values import MisfitError
 
 CANDIDATE = """\

@@ -10,8 +10,8 @@ import pytest
 
 from evogit.content import content
 from evogit.sandbox import Environment
-from evogit.sandbox.bubblewrap import Bubblewrap
-from evogit.sandbox.providers import provider
+from evogit.sandbox.providers import isolating, provider
+from evogit.sandbox.providers.bubblewrap import Bubblewrap
 from evogit.sandbox.session import Sandbox
 
 JAILS = [
@@ -19,9 +19,11 @@ JAILS = [
     pytest.param("sampled", marks=pytest.mark.slow),
     pytest.param("docker", marks=pytest.mark.docker),
     pytest.param("runsc", marks=[pytest.mark.docker, pytest.mark.slow]),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in isolating() if name not in ("bubblewrap", "docker")),
 ]
-"""Everything that promises isolation; `runsc` is Docker with that runtime, gVisor, `sampled` is bubblewrap without
-control groups. Attacks are few seconds in all for who works on a sandbox, and too many for everybody else: slow."""
+"""Everything that promises isolation, a new provider, too; `runsc` is Docker with that runtime, gVisor, `sampled` is
+bubblewrap without control groups. Attacks are few seconds in all for who works on a sandbox, and too many for
+everybody else: slow."""
 
 APART = [JAILS[0], *JAILS[2:]]
 """For what has nothing to do with what a program uses: `sampled` keeps it apart as `bubblewrap` does."""

@@ -14,6 +14,7 @@ import pytest
 
 from evogit.sandbox import CallReply, Limits, values
 from evogit.sandbox.archive import pack
+from evogit.sandbox.providers import kinds
 from evogit.sandbox.session import Session
 from tests.clock import PATIENCE, wait_until
 
@@ -345,7 +346,7 @@ def test_cgroup_sees_swarms_of_children_that_vanish(session, host):
 
 
 def expected(request: pytest.FixtureRequest, attack: str, usual: Any) -> Any:
-    names = ("bubblewrap", "sampled", "docker", "runsc", "none")
+    names = (*kinds(), "sampled", "runsc")
     provider = next(name for name in names if name in request.node.callspec.id)
     return EXCEPTIONS.get((attack, provider), usual)
 

@@ -12,8 +12,8 @@ import pytest
 
 from evogit.sandbox import CallReply, Environment, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.cgroups import groups
+from evogit.sandbox.providers.bubblewrap import Bubblewrap
 from evogit.sandbox.session import Sandbox, Session
 
 from .conftest import APART, JAILS

@@ -9,7 +9,7 @@ import pytest
 
 from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.providers import provider
+from evogit.sandbox.providers import kinds, provider
 from evogit.sandbox.session import Sandbox, Session
 
 Open = Callable[..., Session]
@@ -17,10 +17,10 @@ Ask = Callable[..., Any]
 
 
 PROVIDERS = [
-    "bubblewrap",
-    pytest.param("docker", marks=pytest.mark.docker),
-    pytest.param("none", marks=pytest.mark.slow),
+    pytest.param(name, marks=[pytest.mark.docker] * (name == "docker") + [pytest.mark.slow] * (not kind.isolates))
+    for name, kind in kinds().items()
 ]
+"""All providers that there are; a new one needs no entry here."""
 
 
 @pytest.fixture(scope="session", params=PROVIDERS)

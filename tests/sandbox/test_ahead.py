@@ -8,7 +8,7 @@ import pytest
 
 from evogit.sandbox import CallReply, Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap
+from evogit.sandbox.providers.bubblewrap import Bubblewrap
 from evogit.sandbox.session import Sandbox
 
 FILES = {

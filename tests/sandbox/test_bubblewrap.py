@@ -20,7 +20,7 @@ import evogit
 from evogit.content import content
 from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap, covered
+from evogit.sandbox.providers.bubblewrap import Bubblewrap, covered
 from evogit.sandbox.session import Session
 from tests.clock import wait_until
 
@@ -47,7 +47,7 @@ ENGINE = """
 import time
 from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap
+from evogit.sandbox.providers.bubblewrap import Bubblewrap
 session = Bubblewrap().open(pack({"m.py": %r}), Limits())
 print(session.call("m:who", b"{}"). value.decode(), flush=True)
 time.sleep(60)
@@ -149,7 +149,7 @@ OPENS = """
 import os, sys
 from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap
+from evogit.sandbox.providers.bubblewrap import Bubblewrap
 for _ in sys.stdin:
     if engine := os.fork():
         os.waitpid(engine, 0)

@@ -8,8 +8,8 @@ import pytest
 
 from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap
 from evogit.sandbox.cgroups import _unified, groups
+from evogit.sandbox.providers.bubblewrap import Bubblewrap
 
 NO_PROCESS = 1 << 22  # above the largest process id of Linux
 FOUND = groups()

@@ -21,7 +21,7 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.llm.registry import OpenModels
 from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap, covered, projects
+from evogit.sandbox.providers.bubblewrap import Bubblewrap, covered, projects
 from tests.conftest import write_task
 
 LOOKS = b"""

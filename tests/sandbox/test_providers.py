@@ -13,9 +13,9 @@ import pytest
 
 from evogit.content import content
 from evogit.core import SandboxError, UsageError
-from evogit.sandbox import Environment
+from evogit.sandbox import Environment, provider_names
 from evogit.sandbox.interpreter import environment
-from evogit.sandbox.providers import provider, self_check
+from evogit.sandbox.providers import isolating, kinds, provider, self_check
 from evogit.sandbox.seccomp import compile_filter
 from tests.clock import wait_until
 from tests.conftest import NOWHERE
@@ -144,3 +144,9 @@ def test_filter_has_the_numbers_of_its_machine(machine, ptrace):
 def test_unknown_machine_is_refused():
     with pytest.raises(SandboxError, match="expected one of the machines"):
         compile_filter(content("sandbox") / "seccomp.json", "vax")
+
+
+def test_each_provider_has_a_file_of_its_name_and_auto_takes_none_without_isolation():
+    assert set(provider_names()) == {"auto", *kinds()}
+    assert all(kinds()[name].rank for name in isolating())
+    assert not any(kind.rank for kind in kinds().values() if not kind.isolates)

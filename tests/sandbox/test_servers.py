@@ -21,7 +21,7 @@ from evogit.evaluation.evaluator import Evaluator
 from evogit.evaluation.program import CandidateFailedError, Program
 from evogit.sandbox import Limits
 from evogit.sandbox.archive import pack
-from evogit.sandbox.bubblewrap import Bubblewrap
+from evogit.sandbox.providers.bubblewrap import Bubblewrap
 from evogit.sandbox.session import Sandbox
 from tests.clock import PATIENCE, wait_until
 from tests.conftest import TOML

@@ -6,14 +6,17 @@ import asyncio
 import inspect
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import evogit
 from evogit.config import Task
 from evogit.config.run_settings import Settings
 from evogit.core import ConfigError, EvoGitError, UsageError
 from evogit.repository import Repository
 from evogit.run import Run
+from evogit.selection import Change, Graft, LookBack, Merge, Move, Mutation
 from evogit.selection.custom_selector import Own
 from evogit.selection.registry import open_selector
 
@@ -47,16 +50,47 @@ NEXT = "    def next_move(self, history, agent, rng):\n"
 BROKEN = [
     ("return 1 / 0", r"mine.py:Climber failed, line 4: ZeroDivisionError: division by zero"),
     ("return helper()", r"failed, line 8: KeyError: 'none'"),
-    ("return None", r"to return a Move with its parents, got None"),
-    ("return Move(operator='merge', parents=(history.seed,))", "a Move with its parents, got Move"),
-    ("return Move(operator='mutation', parents=None)", "a Move with its parents, got Move"),
-    ("return Move(operator='mutation', parents=([],))", "a Move with its parents, got Move"),
-    ("return Move(operator='mutation', parents=(history.seed,), boldness='much')", "a Move with its parents, got Move"),
+    ("return None", r"to return a Move, got None"),
+    (
+        "return Move(operator='merge', parents=(history.seed,))",
+        "failed, line 4: TypeError: .* graft of two",
+    ),
+    ("return Move(operator='mutation', parents=None)", "failed, line 4: TypeError: .* graft of two"),
+    ("return Move(operator='mutation', parents=([],))", r"to choose candidates, got \[\]"),
+    ("return Move(operator='mutation', parents=(history.seed,), boldness='much')", r"a sound Move: .*boldness"),
     ("return Move(operator='mutation', parents=('f' * 40,))", "to choose candidates, got 'ffff"),
     ("return Move(operator='mutation', parents=(history.seed,), donor='x')", "to choose candidates, got 'x'"),
     ("raise SystemExit(3)", "failed, line 4: SystemExit: 3"),
     ("return history.phylogeny.find('none')", "failed, line 4: NotFoundError: expected a candidate's id"),
 ]
+
+
+KINDS = [
+    ({"operator": "mutation", "donor": "b", "strategy": ""}, Mutation(parent="a", donor="b"), True),
+    ({"operator": "merge", "parents": ("a", "b"), "donor": None}, Merge(parents=("a", "b")), False),
+    (
+        {"operator": "graft", "parents": ("a", "b"), "strategy": "model"},
+        Graft(parents=("a", "b"), strategy="model"),
+        True,
+    ),
+    ({"operator": "mutation", "advise": True}, LookBack(parent="a"), True),
+    ({"operator": "mutation", "change": {"x": b"1"}}, Change(parent="a", change={"x": b"1"}), False),
+]
+
+
+@pytest.mark.parametrize(("words", "kind", "asks"), KINDS)
+def test_a_move_by_operator_and_parents_is_of_the_named_kind(words: dict[str, Any], kind: Move, asks: bool) -> None:
+    move = evogit.Move(**{"parents": ("a",), **words})
+    assert move == kind
+    assert isinstance(move, evogit.Move)
+    assert (move.operator, move.parents) == (words["operator"], words.get("parents", ("a",)))
+    assert move.asks == asks
+
+
+@pytest.mark.parametrize("words", [{"operator": "clone"}, {"parents": ("a", "b")}, {"parents": "a"}, {"boldnes": 2.0}])
+def test_a_move_of_no_kind_is_refused_where_it_is_written(words: dict[str, Any]) -> None:
+    with pytest.raises(TypeError):
+        evogit.Move(**{"operator": "mutation", "parents": ("a",), **words})
 
 
 @pytest.mark.parametrize(("body", "message"), BROKEN)

@@ -15,9 +15,9 @@ from evogit.events import Decision
 from evogit.history import History
 from evogit.selection import Selector
 from evogit.selection.elitist import Elitist
-from evogit.selection.islands import Islands
+from evogit.selection.islands import Islands, IslandsOptions
 from evogit.selection.map_elites import Axis, MapElites
-from evogit.selection.pareto import Fronts, Leaders, Pareto, dominates
+from evogit.selection.pareto import Fronts, Leaders, Pareto, ParetoOptions, dominates
 from evogit.selection.pool import Offspring, Ranking
 from evogit.selection.weighted import Weighted
 
@@ -148,11 +148,11 @@ def test_an_index_that_followed_equals_recomputation(events: list[tuple[Any, ...
 SELECTORS: dict[str, Any] = {
     "elitist": Elitist,
     "weighted": Weighted,
-    "cases": lambda: Pareto("cases"),
-    "metrics": lambda: Pareto("metrics"),
+    "cases": lambda: Pareto(ParetoOptions("cases")),
+    "metrics": lambda: Pareto(ParetoOptions("metrics")),
     "grid": lambda: MapElites(GRID),
-    "islands": lambda: Islands(count=2, every=2),
-    "three islands": lambda: Islands(count=3, every=3, migrants=2),
+    "islands": lambda: Islands(IslandsOptions(count=2, every=2)),
+    "three islands": lambda: Islands(IslandsOptions(count=3, every=3, migrants=2)),
 }
 
 

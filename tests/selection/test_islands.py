@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evogit.selection.islands import Islands
+from evogit.selection.islands import Islands, IslandsOptions
 
 from .born import Born
 
@@ -22,7 +22,7 @@ def archipelago() -> Born:
 
 
 def islands(**options: int) -> Islands:
-    return Islands(count=2, **options)
+    return Islands(IslandsOptions(count=2, **options))
 
 
 def everybody(born: Born, selector: Islands, agent: str) -> set[int]:
@@ -58,7 +58,7 @@ def test_one_that_was_bred_from_a_migrant_belongs_to_its_agent() -> None:
 
 def test_there_are_no_more_islands_than_agents_and_an_engine_that_joins_brings_some() -> None:
     born = archipelago()
-    many = Islands(count=9, every=1)
+    many = Islands(IslandsOptions(count=9, every=1))
     assert everybody(born, many, "a1") == everybody(born, many, "a2") == {0, 1, 2, 3}
     alone = Born(["a1"])
     alone.born(1.0, agent="seed")

@@ -8,6 +8,7 @@ import pytest
 
 from evogit.events import Duplicate
 from evogit.repository import Repository
+from evogit.selection import Change
 from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.selection.number_steps import NumberSteps
 
@@ -133,7 +134,7 @@ def test_frugal_makes_them_before_it_asks_and_they_use_up_no_proposals(grown: Gr
     assert (move.strategy, move.title) == ("extend_number", "rate = 0.6 -> rate = 0.7")
     unasked = Frugal(FrugalOptions(numbers=False), numbers=NumberSteps(grown.repository))
     asked = unasked.next_move(grown.history, "a1", random.Random(1))
-    assert not asked.change
+    assert not isinstance(asked, Change)
     charged = grown.history.counts.charged
     made(grown, best, 2.0)
     assert grown.history.counts.charged == charged

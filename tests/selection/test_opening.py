@@ -14,7 +14,7 @@ from evogit.core import UsageError
 from evogit.repository import Repository
 from evogit.run import Run
 from evogit.selection.map_elites import traits_of
-from evogit.selection.registry import SELECTORS, open_selector
+from evogit.selection.registry import open_selector, selectors
 from tests.conftest import MakeTask
 
 from .born import CREW, Lottery
@@ -63,13 +63,14 @@ def test_what_is_wrong_is_said_with_what_is_expected(task: Task, text: str, mess
 def test_whoever_is_wrong_about_a_name_sees_all(tiny: MakeTask) -> None:
     with pytest.raises(UsageError) as caught:
         open_selector("x")
-    assert all(f"\n  {name}" in str(caught.value) for name in [*SELECTORS, "FILE.py:Name"])
+    assert all(f"\n  {name}" in str(caught.value) for name in [*selectors(), "FILE.py:Name"])
 
 
 def test_every_usage_names_options_that_there_are(task: Task) -> None:
     traits = traits_of(task)
-    for name, kind in SELECTORS.items():
-        text = kind.usage.replace("METRIC=LOW..HIGH/PARTS,...", "size=0..1/2")
+    for name, kind in selectors().items():
+        usage = kind.summary().partition("  ")[0].removeprefix(name).removeprefix(":")
+        text = usage.replace("METRIC=LOW..HIGH/PARTS,...", "size=0..1/2")
         for option in filter(None, text.split(",")):
             open_selector(f"{name}:{option.replace('=N', '=2').partition('|')[0]}", traits)
 

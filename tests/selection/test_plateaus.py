@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from evogit.events import FailedProposal, Spent, Tactic
-from evogit.selection import Move
+from evogit.selection import LookBack, Move
 from evogit.selection.frugal import Frugal, FrugalOptions
 from evogit.selection.plateaus import Plateau
 from evogit.testing import RecordedHistory, run_started
@@ -56,11 +56,11 @@ def beginnings(run: RecordedHistory) -> Counter[str]:
 def test_a_model_looks_back_after_four_calls_without_a_gain() -> None:
     run = begun(calls=30)
     dry(run, 3)
-    assert not any(move.advise for move in moves(run))
+    assert not any(isinstance(move, LookBack) for move in moves(run))
     call(run, None, run.history.best or "")
-    assert all(move.advise and move.parents == (run.history.best,) for move in moves(run))
-    assert not any(move.advise for move in moves(run, tactics=False))
-    assert not any(move.advise for move in moves(run, "a2")), "a mutator has no model"
+    assert all(isinstance(move, LookBack) and move.parents == (run.history.best,) for move in moves(run))
+    assert not any(isinstance(move, LookBack) for move in moves(run, tactics=False))
+    assert not any(isinstance(move, LookBack) for move in moves(run, "a2")), "a mutator has no model"
 
 
 def test_moves_of_mutators_are_no_calls() -> None:
@@ -76,7 +76,7 @@ def test_drift_is_no_gain_until_it_adds_up() -> None:
     run = begun(calls=30)
     for number in range(1, 5):
         call(run, 10.0 + number / 1000, run.history.best or "")
-    assert moves(run)[0].advise
+    assert isinstance(moves(run)[0], LookBack)
     call(run, 10.02, run.history.best or "")
     assert Plateau(run.history, "a1").dry == 0
 
@@ -90,16 +90,16 @@ def test_the_answer_reaches_the_next_two_briefs_and_the_next_question_waits() ->
             run.add(value, best or "", agent="a2")
         assert {(move.tactic, move.parents) for move in moves(run)} == {(tactic, (best,))}
         call(run, 1.0, best or "", tactic)
-    assert not any(move.tactic or move.advise for move in moves(run))
+    assert not any(isinstance(move, LookBack) or move.tactic for move in moves(run))
     dry(run, 2)
-    assert all(move.advise for move in moves(run)), "four calls since the last one"
+    assert all(isinstance(move, LookBack) for move in moves(run)), "four calls since the last one"
 
 
 @pytest.mark.parametrize(("limit", "most"), [({}, 4), ({"calls": 40}, 4), ({"calls": 24}, 2), ({"calls": 9}, 0)])
 def test_one_call_in_ten_looks_back(limit: dict[str, int], most: int) -> None:
     run = begun(**limit)
     while run.history.spent.calls < limit.get("calls", 40):
-        if moves(run)[0].advise:
+        if isinstance(moves(run)[0], LookBack):
             advise(run)
         else:
             dry(run, 1)
@@ -142,5 +142,5 @@ def test_an_engine_that_joined_without_models_does_not_keep_the_others_from_it()
     dry(run, 4)
     joined = {"population": [MUTATOR], "calls": 30}
     run.append(run_started(engine="joined", agents=("b1",), settings=joined))
-    assert moves(run)[0].advise
+    assert isinstance(moves(run)[0], LookBack)
     assert not Plateau(run.history, "b1").is_due()

@@ -10,7 +10,7 @@ from evogit.selection import Selector
 from evogit.selection.map_elites import Axis, MapElites
 from evogit.selection.pareto import Pareto
 from evogit.selection.registry import open_selector
-from evogit.selection.weighted import Weighted
+from evogit.selection.weighted import Weighted, WeightedOptions
 
 from .born import Born
 
@@ -109,7 +109,7 @@ def test_weighted_draws_the_fit_and_the_childless() -> None:
 
 
 def test_weighted_draws_from_an_archive_of_the_fittest() -> None:
-    assert star(*range(10)).shares(Weighted(archive=2)).keys() == {8, 9}
+    assert star(*range(10)).shares(Weighted(WeightedOptions(archive=2))).keys() == {8, 9}
 
 
 @pytest.mark.parametrize("values", [(2.0, 2.0, 2.0), (-1e308, 0.0, 1e308), (1.0, 1.0, 1.0, 1.0, 9.0)])

@@ -20,7 +20,7 @@ from evogit.llm.registry import OpenModels
 from evogit.sandbox import Environment, Limits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.packages import DEBIAN
-from evogit.sandbox.providers import is_docker, provider
+from evogit.sandbox.providers import isolates, kinds, likely, provider
 from evogit.sandbox.session import Sandbox
 
 if TYPE_CHECKING:
@@ -135,7 +135,9 @@ class Programs:
         """Prepare a program for which nothing has to be installed, which takes no time; whether it was one."""
         found = self.find(kind)
         wanted = found.environment if found else Environment()
-        if not found or wanted.packages or wanted.setup or wanted.image or is_docker(self._provider):
+        if not found or wanted.packages or wanted.setup or wanted.image:
+            return False
+        if (place := likely(self._provider)) and place.needs_image:
             return False
         self.prepare(kind)
         return True
@@ -176,14 +178,14 @@ class Programs:
 
     def _sandbox(self, program: ProgramDefinition) -> Sandbox:
         """One of the engine's provider."""
-        if self._provider == "none":
+        if not isolates(self._provider):
             raise UsageError(
                 f"expected a sandbox for {program.preset.name}, which runs what a model says; "
                 "use --sandbox auto, or other agents"
             )
         wanted = program.environment
         sandbox = provider(self._provider, wanted, self._private)
-        if sandbox.name != "docker":
+        if not kinds()[sandbox.name].needs_image:
             if wanted.network and program.table.network != "host":
                 sandbox.close()
                 raise UsageError(_NO_NETWORK.format(name=program.preset.name))
@@ -191,7 +193,7 @@ class Programs:
         if wanted.image:
             return sandbox
         sandbox.close()
-        return provider("docker", replace(wanted, packages=(*wanted.packages, GIT)))
+        return provider(sandbox.name, replace(wanted, packages=(*wanted.packages, GIT)))
 
 
 def _look(preset: Preset, sandbox: Sandbox) -> None:

@@ -8,16 +8,13 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from msgspec import Struct, to_builtins
-from msgspec.structs import replace
 from rich.text import Text
 
-from evogit.cli.docker import docker_answers
 from evogit.cli.locate_run import find_repository
 from evogit.cli.options.shared import TASK, name_option, sandbox_option, with_repo, with_terminal
 from evogit.cli.terminal import Terminal, fact_table, table
@@ -27,7 +24,7 @@ from evogit.repository import Repository
 from evogit.repository.git import git_version
 from evogit.review import SCHEMA
 from evogit.review.runs import find_run
-from evogit.sandbox import Environment
+from evogit.sandbox import AUTO, Environment
 
 if TYPE_CHECKING:
     from evogit.review import soundness
@@ -41,7 +38,6 @@ LEAST_SPACE = 1024**3
 
 Level = Literal["ok", "warn", "fail"]
 STYLES: dict[Level, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
-GVISOR: Literal["runsc"] = "runsc"
 MIN_SENTENCE_COLUMNS = 30
 MAX_FINDINGS = 20
 
@@ -124,15 +120,11 @@ def _report(terminal: Terminal, findings: Sequence[Finding], lines: Iterable[Tex
 
 
 def _announce_image(terminal: Terminal, name: str) -> None:
-    """Say what takes long: Docker's image for sandboxes is made before the first one opens."""
-    if name not in ("auto", "docker") or not docker_answers():
-        return
-    from evogit.sandbox.docker.daemon import connect
-    from evogit.sandbox.docker.images import find_image
+    """Say what takes long: an image for sandboxes that is made before the first one opens."""
+    from evogit.sandbox.providers import likely
 
-    with closing(connect()) as client:
-        missing = find_image(client, Environment()) is None
-    if missing:
+    kind = likely(name)
+    if kind and kind.lacks_image(Environment()):
         terminal.note("making the sandbox's image, once, which may take minutes; `evogit doctor build` does only that")
 
 
@@ -239,28 +231,21 @@ def _environment(name: str | None) -> Environment:
 
 
 def _build(terminal: Terminal, environment: Environment, sandbox: str) -> None:
-    """Build what the environment asks for: for Docker an image; for bubblewrap, a folder with the packages."""
+    """Build what the environment asks for: an image, or a folder with the packages."""
+    from evogit.sandbox.providers import likely
+
     began = time.monotonic()
 
     def say(text: str) -> None:
         terminal.note(escape(text), "dim")
 
-    if sandbox == "docker" or (sandbox == "auto" and docker_answers()):
-        from evogit.sandbox.docker.daemon import connect
-        from evogit.sandbox.docker.images import build_image
-
-        with closing(connect()) as client:
-            image = build_image(client, environment, say)
-            taken = client.images.get(image.id).attrs["Size"]
-        made = {"sandbox": "docker", "image": image.name, "digest": image.digest, "size": size(taken)}
-    else:
-        from evogit.sandbox.packages import packages_folder
-        from evogit.sandbox.providers import provider
-
-        folder = packages_folder(environment, sys.version_info[:2], say=say)
-        box = provider(sandbox, environment)
-        box.close()
-        made = {"sandbox": box.name, "packages": str(folder or "none"), "digest": box.image()}
+    kind = likely(sandbox)
+    assert kind
+    about = kind.build(environment, say)
+    made = {
+        "sandbox": kind.name,
+        **{key: size(value) if isinstance(value, int) else value for key, value in about.items()},
+    }
     if terminal.json:
         terminal.data({"schema": 1, **made})
         return
@@ -268,11 +253,12 @@ def _build(terminal: Terminal, environment: Environment, sandbox: str) -> None:
 
 
 def _findings(name: str, environment: Environment, say: Callable[[str], None]) -> Iterator[Finding]:
-    """Test the named sandbox, or Docker and bubblewrap, of which only one has to work; then this machine."""
+    """Test the named sandbox, or all that isolate, of which only one has to work; then this machine."""
     from evogit.sandbox.cores import exclusive_core
+    from evogit.sandbox.providers import isolating, kinds
 
     found: dict[str, list[Check]] = {}
-    for each in ("docker", "bubblewrap") if name == "auto" else (name,):
+    for each in isolating() if name == AUTO else (name,):
         say(each)
         found[each] = list(_tried(each, environment))
     works = [each for each in found if all(well for _, well, _ in found[each])]
@@ -280,8 +266,13 @@ def _findings(name: str, environment: Environment, say: Callable[[str], None]) -
         for what, well, said in checks:
             bad: Level = "warn" if works and what == "sandbox" else "fail"  # one that does not open harms nobody
             yield Finding("ok" if well else bad, what, said, each)
-    if "docker" in works:
-        yield from _docker_findings(environment, say)
+    for kind in (kinds()[each] for each in works):
+        for what, well, said in kind.details(environment):
+            yield Finding("ok" if well else "fail", what, said, kind.name)
+        for variant, other in kind.variants(environment).items():
+            say(variant)
+            for what, well, said in _tried(kind.name, other):
+                yield Finding("ok" if well else "warn", what, said, variant)
     try:
         core = f"core {exclusive_core()} is for tasks with exclusive = true"
     except SandboxError as error:
@@ -305,23 +296,6 @@ def _tried(name: str, environment: Environment) -> Iterator[Check]:
         yield "mechanisms", False, str(error)
     finally:
         sandbox.close()
-
-
-def _docker_findings(environment: Environment, say: Callable[[str], None]) -> Iterator[Finding]:
-    from evogit.sandbox.docker.daemon import connect
-    from evogit.sandbox.docker.images import find_image
-
-    with closing(connect()) as client:
-        image, runtimes = find_image(client, environment), client.api.info()["Runtimes"]
-    if image:
-        yield Finding("ok", "image", f"{image.name}, content {image.digest[:16]}", "docker")
-    gpus = "nvidia" in runtimes
-    told = "Docker gives programs those of NVIDIA" if gpus else "Docker has no runtime for them (nvidia)"
-    yield Finding("fail" if environment.gpus and not gpus else "ok", "GPUs", told, "docker")
-    if GVISOR in runtimes and not environment.runtime:
-        say("gVisor")
-        for what, well, said in _tried("docker", replace(environment, runtime=GVISOR)):
-            yield Finding("ok" if well else "warn", what, said, "gVisor")
 
 
 def _shown(found: list[Finding], width: int | None) -> Iterator[Text]:

@@ -15,7 +15,6 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 from rich.text import Text
 
-from evogit.cli.docker import docker_answers
 from evogit.cli.init_questions import Given, choose
 from evogit.cli.locate_run import typed
 from evogit.cli.options.shared import sandbox_option, with_repo, with_terminal
@@ -27,6 +26,7 @@ from evogit.core import RefusedError
 from evogit.evaluation.seed_files import check_tree
 from evogit.history.standing import decimals
 from evogit.repository import Repository
+from evogit.sandbox.providers import likely
 from evogit.scaffold.detect import detect
 from evogit.scaffold.project import Project, ProjectFiles
 from evogit.scaffold.repository_files import FOLDER, Choices, fetches, files, tried, write
@@ -104,14 +104,15 @@ def init(
     source = _source(repository, f"{directory}/" if directory else "")
     project = detect(source)
     asks = Given(**given, ask=terminal.interactive and not yes and not terminal.json, take=yes)
-    with_docker = sandbox == "docker" or (sandbox == "auto" and docker_answers())
+    provider = likely(sandbox)
+    with_image = provider is not None and provider.needs_image
     if asks.ask:
         title = project.kind[0].upper() + project.kind[1:]
         terminal.note(Text.assemble((title, "bold"), f" in {escape(str(folder))}"))
         terminal.note(f"HEAD is {repository.head()[:7]}. Enter takes what is in [brackets], Ctrl-C changes nothing.\n")
         for line in (*(f"  {line}" for line in HELP.splitlines()), ""):
             terminal.note(line, "dim")
-    choices = choose(asks, project, source.paths, folder, directory, with_docker)
+    choices = choose(asks, project, source.paths, folder, directory, with_image)
     if given["prepare"] is None and not asks.ask and not dry_run:
         _check_network(repository, choices.prepare)
     made = files(choices)

@@ -193,7 +193,9 @@ def _named(spec: AgentSpec, model: str, user: UserSettings, *, before: bool) -> 
 def _check_programs(asked: AgentOptions, settings: Settings, specs: Sequence[AgentSpec]) -> None:
     """Refuse coding programs where what they do could not be repeated, or not be contained. Raise UsageError."""
     names = ", ".join(dict.fromkeys(spec.kind for spec in specs))
-    if settings.sandbox == "none":
+    from evogit.sandbox.providers import isolates
+
+    if not isolates(settings.sandbox):
         raise UsageError(f"expected a sandbox for {names}, as such a program runs what a model says: --sandbox auto")
     if settings.deterministic or asked.record or asked.replay:
         raise UsageError(

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evogit.sandbox import AUTO, provider_names
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -22,9 +24,8 @@ color_option = click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), help="Colours; auto: by NO_COLOR."
 )
 name_option = click.option("--name", metavar="RUN", help="The run's name; needed when there are several.")
-SANDBOXES = click.Choice(["auto", "docker", "bubblewrap", "none"])
 sandbox_option = click.option(
-    "--sandbox", type=SANDBOXES, default="auto", help="Isolation of candidates; `none`: without."
+    "--sandbox", type=click.Choice(provider_names()), default=AUTO, help="Isolation of candidates; `none`: without."
 )
 
 

@@ -20,6 +20,8 @@ from evogit.evaluation.workers import WorkerLostError, WorkerRefusedError
 from evogit.evaluation.workers.ray_worker import ray_command
 from evogit.evaluation.workers.remote_worker import Life, RemoteWorker, greeting, longest_evaluation
 from evogit.evaluation.workers.verification import Asked, Result, WorkerVerification
+from evogit.sandbox import AUTO
+from evogit.sandbox.providers import isolating
 
 LOSSES = 20
 """Workers that may be lost over one evaluation, which then is done here, or counts as the evaluator's failure."""
@@ -209,7 +211,7 @@ class Team:
     def _take_on(self, worker: RemoteWorker, life: Life) -> None:
         """Use a worker that is ready. Raises WorkerRefusedError if its offer is not what was asked for."""
         place = self._place_of(life)
-        if place.provider not in (("docker", "bubblewrap") if self._asked == "auto" else (self._asked,)):
+        if place.provider not in (isolating() if self._asked == AUTO else (self._asked,)):
             raise WorkerRefusedError(f"it has the sandbox {place.provider!r}, and --sandbox is {self._asked}")
         if self._verification and place.machine != self._local.place.machine:
             raise WorkerRefusedError(

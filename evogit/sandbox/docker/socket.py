@@ -7,13 +7,14 @@ import socket
 from pathlib import Path
 
 from evogit.core import SandboxError
+from evogit.sandbox import NotHereError
 
 
 class UnreachableError(SandboxError):
     """No daemon answers."""
 
 
-class AbsentError(UnreachableError):
+class AbsentError(UnreachableError, NotHereError):
     """No daemon listens."""
 
 

@@ -22,7 +22,9 @@ from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import NAMES_OF_PYTHON, Interpreter, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
 from evogit.sandbox.pool import MOST_SESSIONS, JailProcess, Pool, WorkerStart
+from evogit.sandbox.providers import Provider
 from evogit.sandbox.seccomp import compile_filter
+from evogit.sandbox.session import Sandbox
 
 CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_DAC_OVERRIDE")
 """What the supervisor needs to mount, to switch on a loopback interface and to lay files over others."""
@@ -45,10 +47,18 @@ MAX_POINTER_CHARS = 8192  # of a `.git` file, which names a folder
 INDISPENSABLE = ("/usr/bin", "/usr/lib")  # paths that every program needs
 
 
-class Bubblewrap:
+class Bubblewrap(Provider):
     """The provider `bubblewrap`: warm workers that give each session new namespaces."""
 
     name = "bubblewrap"
+    title = "bubblewrap"
+    rank = 2
+    supports = frozenset({"links"})
+
+    @classmethod
+    def start(cls, wanted: Environment, private: Sequence[Path] | None, *, worked: bool) -> Sandbox:
+        """Return a sandbox from whose programs `private` folders are hidden."""
+        return cls(wanted, private=private)
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,8 @@ from evogit.sandbox.cores import exclusive_core, pinned
 from evogit.sandbox.interpreter import NAMES, NAMES_OF_PYTHON, choose, environment, prepare
 from evogit.sandbox.packages import lease, packages_folder
 from evogit.sandbox.pool import JailProcess, Pool, WorkerStart
+from evogit.sandbox.providers import Provider
+from evogit.sandbox.session import Sandbox
 from evogit.subprocesses import run_child
 
 logger = logging.getLogger(__name__)
@@ -34,7 +37,7 @@ sys.modules["jail_main"].main()
 HEADER = 16  # bytes of a compiled file before its code
 
 
-class Bare:
+class Bare(Provider):
     """The provider `none`: the same supervisor and protocol, as a plain child process in a temporary folder.
 
     It keeps limits by sampling and cleans up after itself. It does not keep the program from reading and writing
@@ -43,7 +46,14 @@ class Bare:
     """
 
     name = "none"
+    title = "no sandbox"
+    isolates = False
     timing: Literal["counted", "sampled"] = "sampled"
+
+    @classmethod
+    def start(cls, wanted: Environment, private: Sequence[Path] | None, *, worked: bool) -> Sandbox:
+        """Return what runs programs, and hides nothing from them."""
+        return cls(wanted)
 
     def __init__(self, wanted: Environment | None = None) -> None:
         """Compile the supervisor, and warn. Raises SandboxError when the interpreter does not work."""
