@@ -128,6 +128,7 @@ def prepare(
     found = _task(task, evaluate, metrics=metrics, goal=goal, editable=editable, repeats=repeats)
     population = Population.of(agents, model, sandbox, [found.folder, _place(found, repository)])
     own = None if isinstance(selector, str) else Own(_name_of(selector), selector)
+    ends: dict[str, Any] = {"evaluations": evaluations, "minutes": minutes, "target": target, "patience": patience}
     paid: dict[str, Any] = {"dollars": dollars, "tokens": tokens, "calls": calls, "proposals": proposals}
     settings = Settings(
         population=population.specs,
@@ -136,16 +137,13 @@ def prepare(
         seed=seed,
         deterministic=deterministic,
         sandbox=sandbox,
-        evaluations=evaluations,
-        minutes=minutes,
-        target=target,
-        patience=patience,
+        **ends,
         **paid,
         count_repeats=evaluate is not None,
     )
     population.check(settings, found.models)
-    run = _run(_repository(found, repository), found, name, settings, population)
-    run = replace(run, observer=observer, selector=own, desk=population.desk or (Desk() if evaluate == ASK else None))
+    run = replace(_run(_repository(found, repository), found, name, settings, population), selector=own)
+    run = replace(run, observer=observer, desk=population.desk or (Desk() if evaluate == ASK else None))
     return shown(listed(replace(run, backend=_backend(run, evaluate, timeout, isolated))))
 
 
