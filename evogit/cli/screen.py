@@ -88,7 +88,7 @@ def best_values(history: History, columns: int) -> list[float]:
     """Return the best value after each evaluation, or at `columns` of them."""
     ids = history.phylogeny.ids
     values = [
-        (step.evaluations, history.fitness(ids[step.best])) for step in history.course.steps if step.best is not None
+        (step.evaluations, history.fitness(ids[step.best])) for step in history.best_so_far() if step.best is not None
     ]
     steps = [(evaluations, value) for evaluations, value in values if value is not None]
     if not steps:

@@ -35,6 +35,7 @@ from evogit.history.counts import (
     Interruption,
     Outage,
     Spending,
+    Step,
 )
 from evogit.history.paired_scores import PairedScores
 from evogit.history.phylogeny import Phylogeny
@@ -316,6 +317,17 @@ class RunState:
     def interval(self, commit: str, split: str | None = None) -> tuple[float, float] | None:
         """The 95 % interval of the primary metric, (v, v) where scores are exact; None unless it is valid."""
         return self.scores.interval(commit, split)
+
+    def best_so_far(self) -> list[Step]:
+        """Return the steps of the best, but for pruned candidates and falls that an undone decision left behind."""
+        kept, ids = list[Step](), self.phylogeny.ids
+        for step in self.course.steps:
+            if step.best is None or ids[step.best] in self.pruned:
+                continue
+            before = ids[kept[-1].best or 0] if kept else None
+            if before is None or self.repeats or self.fitter(ids[step.best], before):
+                kept.append(step)
+        return kept
 
     def fitter(self, a: str, b: str) -> bool:
         """Whether `a` is strictly better than `b`; a failed candidate is worse than any valid one."""

@@ -119,6 +119,18 @@ def test_pruning_and_undoing_change_nothing_of_who_was_the_best_when(story: Stor
     assert story.history.course.best == story.history.phylogeny.numbers["b" * 40]
 
 
+def test_the_best_so_far_never_falls_for_a_pruning_that_was_taken_back(story: Story) -> None:
+    story.born("a", "s", 2.0)
+    story.born("b", "a", 4.0)
+    decision = story.decide("prune", "b")
+    ids = story.history.phylogeny.ids
+    assert [ids[step.best or 0][0] for step in story.history.best_so_far()][-1] == "a"
+    story.undo(decision)
+    values = [story.history.fitness(ids[step.best or 0]) for step in story.history.best_so_far()]
+    assert values == sorted(values)
+    assert values[-1] == 4.0
+
+
 def test_a_pruned_subtree_takes_later_children_with_it_and_a_single_pruning_does_not(story: Story) -> None:
     story.born("a", "s", 2.0)
     single = story.decide("prune", "a")
