@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -25,12 +26,21 @@ def lazy_exports(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[
     return load
 
 
+def _modules(package: str) -> list[ModuleType]:
+    return [import_module(f"{package}.{entry.name}") for entry in iter_modules(import_module(package).__path__)]
+
+
 def declared(package: str, base: type[T]) -> list[type[T]]:
     """Return the classes below `base` that give a `name` themselves, of all modules of a package, by module."""
-    modules = [import_module(f"{package}.{found.name}") for found in iter_modules(import_module(package).__path__)]
-    values = [(module, value) for module in modules for value in vars(module).values() if isinstance(value, type)]
+    values = [(module, value) for module in _modules(package) for value in vars(module).values()]
     return [
         value
         for module, value in values
-        if issubclass(value, base) and value.__module__ == module.__name__ and "name" in vars(value)
+        if isinstance(value, type) and issubclass(value, base)
+        if value.__module__ == module.__name__ and "name" in vars(value)
     ]
+
+
+def gathered(package: str, name: str) -> list[Any]:
+    """Return the items of the tuples of this name, of all modules of a package that have one, by module."""
+    return [item for module in _modules(package) for item in vars(module).get(name, ())]

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from evogit.adopt.foreign_task import PLAIN, SHIMS, File, ForeignTask, name_of, told_along
+from evogit.adopt.foreign_task import PLAIN, SHIMS, File, ForeignTask, Format, name_of, told_along
 from evogit.adopt.packages import TOOLS, commands, installed, merged, normal, packages
 from evogit.adopt.past import object_of
 from evogit.adopt.sources import MAX_SOURCE_BYTES, files_below, marked
@@ -27,11 +27,6 @@ from evogit.core import Direction
 from evogit.scaffold.project import ProjectFiles
 from evogit.scaffold.python_project import project_requirements
 
-EXPECTED = (
-    "autoresearch.md with autoresearch.sh (or .auto/prompt.md with .auto/measure.sh) that prints METRIC name=value "
-    "lines, and a list of Files in Scope (autoresearch)"
-)
-EXPECTED_SCRIPT = "a file: a script that prints METRIC name=value"
 COMMANDS = {
     ".R": "Rscript {}",
     ".c": "cc -O2 -o .program {} -lm && ./.program",
@@ -381,3 +376,17 @@ def _named(files: Mapping[str, File], begin: Iterable[str]) -> dict[str, File]:
         here = f"{path.rpartition('/')[0]}/".lstrip("/")
         queue += [each for each in files if each in words or (here and each.removeprefix(here) in words)]
     return dict(sorted(reached.items()))
+
+
+FORMATS = (
+    Format(
+        (
+            "autoresearch.md with autoresearch.sh (or .auto/prompt.md with .auto/measure.sh) that prints METRIC name=value "
+            "lines, and a list of Files in Scope (autoresearch)"
+        ),
+        read_autoresearch,
+        5,
+        lacking,
+    ),
+    Format("a file: a script that prints METRIC name=value", read_script, 6),
+)

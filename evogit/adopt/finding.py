@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from evogit.adopt import autoresearch, harbor, openevolve, shinka
-from evogit.adopt.foreign_task import ForeignTask
+from evogit.adopt.foreign_task import ForeignTask, Format
 from evogit.adopt.harbor import steps
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task, gallery, load_repository_task, load_task
 from evogit.config.values import nearest
 from evogit.content import content
 from evogit.core import ConfigError, NotFoundError
+from evogit.lazy_exports import gathered
 from evogit.trust import Trust
 
 logger = logging.getLogger(__name__)
 
-FORMATS: dict[str, Callable[[Path], ForeignTask | None]] = {
-    openevolve.EXPECTED_CONTAINER: openevolve.read_skydiscover,
-    shinka.EXPECTED: shinka.read_shinka,
-    openevolve.EXPECTED: openevolve.read_openevolve,
-    harbor.EXPECTED: harbor.read_harbor,
-    autoresearch.EXPECTED: autoresearch.read_autoresearch,
-    autoresearch.EXPECTED_SCRIPT: autoresearch.read_script,
-}
-"""What makes a format known -> its reader; the first one that finds a task is it."""
+
+def formats() -> list[Format]:
+    """Return the formats of other systems; the first one that reads a task is its format."""
+    return sorted(gathered("evogit.adopt", "FORMATS"), key=lambda known: known.rank)
 
 
 def find_task(name_or_path: str) -> Task:
@@ -68,10 +62,12 @@ def unknown(path: Path) -> NotFoundError:
             f"{path} is a Harbor task of {len(names)} steps ({', '.join(names)}), each of which begins with what the "
             "one before it leaves; such tasks are not supported"
         )
-    what = "\n".join(f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *FORMATS))
+    what = "\n".join(
+        f"  {expected}" for expected in (TASK_FILE, REPOSITORY_FILE, *(known.expected for known in formats()))
+    )
     below = [str(each) for each in sorted(path.iterdir()) if each.is_dir() and _is_task(each)] if path.is_dir() else []
     perhaps = f"\nperhaps you mean {', '.join(below[:5])}" if below else ""
-    reasons = (system.lacking(path) for system in (autoresearch, openevolve, shinka))
+    reasons = (known.lacking(path) for known in formats())
     lacks = "".join(f"; {reason}" for reason in reasons if reason)
     return NotFoundError(
         f"{path} has no task.toml or evogit.toml, nor what another format needs{lacks}; looked for\n{what}\n"
@@ -89,7 +85,7 @@ def recognise(path: Path) -> ForeignTask | None:
     if not path.exists():
         return None
     place = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
-    return next(filter(None, (read(place) for read in FORMATS.values())), None)
+    return next(filter(None, (known.read(place) for known in formats())), None)
 
 
 def _is_task(path: Path) -> bool:

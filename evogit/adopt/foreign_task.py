@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from string import Template
 
@@ -247,3 +247,16 @@ def unfit(program: str, evaluator: File) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "the evaluator is no Python that can be read"
     return ""
+
+
+class Format(Struct, frozen=True):
+    """A format of other systems' tasks; a module of this folder lists its own as `FORMATS`.
+
+    `expected` describes its files, `read` returns the task of a path or None, the lowest `rank` first. `lacking`
+    describes what a path lacks that is nearly in this format; empty if it is not.
+    """
+
+    expected: str
+    read: Callable[[Path], ForeignTask | None]
+    rank: int
+    lacking: Callable[[Path], str] = lambda path: ""

@@ -29,13 +29,12 @@ from evogit.adopt.dockerfile import (
     told_base,
     told_lost,
 )
-from evogit.adopt.foreign_task import DISK, MEMORY, PLAIN, SHIMS, VIEW, File, ForeignTask, name_of
+from evogit.adopt.foreign_task import DISK, MEMORY, PLAIN, SHIMS, VIEW, File, ForeignTask, Format, name_of
 from evogit.adopt.notes import VERIFIER, told_unheeded
 from evogit.adopt.packages import commands, installed, lists, merged, packages, requirements_of, told_unknown
 from evogit.adopt.sources import all_below, at, seconds, too_large
 from evogit.contained import find_text, lines_of, text_at, toml_of
 
-EXPECTED = "instruction.md with tests/test.sh (Harbor)"
 WORKDIR = "/app"  # where agents work, if the image does not say
 TIMEOUT = 600.0
 LOGS = f"{VIEW}-logs"
@@ -237,3 +236,6 @@ def _told_places(recipe: Recipe, places: Places, named: Sequence[str]) -> Iterat
     if beyond := sorted({path for path in named if path.split("/")[1] not in tops} - recipe.files.keys()):
         yield f"its instructions name {', '.join(beyond)}, where a sandbox has the system: no candidate can bring that"
     yield from told_lost([path for path in places.lost if not _is_test(path)])
+
+
+FORMATS = (Format("instruction.md with tests/test.sh (Harbor)", read_harbor, 4),)

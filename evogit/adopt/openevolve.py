@@ -23,6 +23,7 @@ from evogit.adopt.foreign_task import (
     VIEW,
     File,
     ForeignTask,
+    Format,
     name_of,
     outside_evaluator,
     reached,
@@ -41,7 +42,6 @@ from evogit.adopt.sources import (
 from evogit.contained import file_at, find_text, lines_of, text_at
 from evogit.source.marks import blocks
 
-EXPECTED = "initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)"
 TIMEOUT = 300.0
 SLACK = 30.0  # seconds for what is no stage, and for one that cannot be broken off at once
 INNER = ("evaluator", "eval")
@@ -72,7 +72,6 @@ output outputs out result results answer answers response responses reply comple
 solutions value values data array points inputs eval_inputs stdout text code source content state
 """
 VALUES = frozenset(_VALUES.split())  # names of parameters that hold what a program returns, or its text
-EXPECTED_CONTAINER = "initial_program.* with evaluator/evaluate.sh (SkyDiscover)"
 WORKDIR = "/benchmark"  # the default working folder of a container
 
 
@@ -348,3 +347,9 @@ def _system_message(config: Mapping[str, Any], folder: Path) -> str:
     templates = Path(str(at(config, "prompt", "template_dir") or ""))
     paths = (f"{each}/{name}.txt" for each in (templates, templates.name) if templates.name)
     return next(filter(None, (find_text(folder, path) for path in paths)), "")
+
+
+FORMATS = (
+    Format("initial_program.* with evaluator/evaluate.sh (SkyDiscover)", read_skydiscover, 1),
+    Format("initial_program.* with evaluator.py (OpenEvolve, SkyDiscover)", read_openevolve, 3, lacking),
+)

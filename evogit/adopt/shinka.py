@@ -11,13 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, name_of, outside_evaluator, reached
+from evogit.adopt.foreign_task import SHIMS, File, ForeignTask, Format, name_of, outside_evaluator, reached
 from evogit.adopt.notes import told_needs
 from evogit.adopt.packages import packages, requirements
 from evogit.adopt.sources import files_below, marked, read_yaml, too_large
 from evogit.contained import file_at, find_text
 
-EXPECTED = "initial.* with evaluate.py (ShinkaEvolve)"
 TIMEOUT = 600.0  # seconds of one evaluation where nothing is said
 SAID = re.compile(r"\btime[ \t]{0,8}[=:][ \t]{0,8}[\"']?(\d{1,4}):(\d\d):(\d\d)")
 MAX_TEXT_CHARS = 1 << 16  # characters of a text that a module puts together
@@ -197,3 +196,6 @@ class _Texts:
         return (
             self.of(value.func.value) if isinstance(value.func, ast.Attribute) and name in ("strip", "format") else ""
         )
+
+
+FORMATS = (Format("initial.* with evaluate.py (ShinkaEvolve)", read_shinka, 2, lacking),)

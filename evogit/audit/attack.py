@@ -38,12 +38,14 @@ class Attack(Struct, frozen=True):
     """A way to score without earning it: its name, what a candidate does, and the remedy.
 
     `search` evaluates candidates and yields those that gain. Only the model's attack has none until there is a model.
+    One that `is_last` needs that others were evaluated before it.
     """
 
     name: str
     tries: str
     remedy: str
     search: Callable[[Laboratory], AsyncIterator[Hit]] | None = None
+    is_last: bool = False
 
 
 class Finding(Struct, frozen=True):

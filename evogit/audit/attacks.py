@@ -15,6 +15,7 @@ from evogit.audit.laboratory import SECOND, Call, Laboratory, WatchedEvaluation,
 from evogit.config import Task
 from evogit.contained import find_text
 from evogit.core import UsageError
+from evogit.lazy_exports import gathered
 from evogit.sandbox.providers import isolating
 
 QUICK = ("memo", "kept-on-disk", "hard-coded")  # the attacks on timed tasks that `evogit check` tries, too
@@ -36,10 +37,10 @@ def chosen(names: Collection[str]) -> list[Attack]:
     Raises:
         UsageError: an attack does not exist.
     """
-    names_of_all = {MODEL, *(attack.name for attack in ATTACKS)}
-    if unknown := [name for name in names if name not in names_of_all]:
-        raise UsageError(f"expected attacks of `evogit audit --list`, got {', '.join(unknown)}")
-    return [attack for attack in ATTACKS if not names or attack.name in names]
+    attacks: list[Attack] = sorted(gathered("evogit.audit", "ATTACKS"), key=lambda attack: attack.is_last)
+    if unknown := set(names) - {MODEL, *(attack.name for attack in attacks)}:
+        raise UsageError(f"expected attacks of `evogit audit --list`, got {', '.join(sorted(unknown))}")
+    return [attack for attack in attacks if not names or attack.name in names]
 
 
 async def gamed(task: Task, provider: str, seconds: float) -> list[Finding]:
@@ -365,6 +366,12 @@ ATTACKS: tuple[Attack, ...] = (
     Attack("prints-and-exits", "prints the result at import and ends the process", OUTSIDE, _prints),
     Attack("scripts", "replaces a script that the command runs", OUTSIDE, _scripts),
     Attack("idle", "replaces every function by one that does nothing", f"Check the answers. {OUTSIDE}", _idle),
-    Attack("state", "is evaluated after others", "Keep nothing between evaluations: no global, no file.", _state),
+    Attack(
+        "state",
+        "is evaluated after others",
+        "Keep nothing between evaluations: no global, no file.",
+        _state,
+        is_last=True,
+    ),
 )
-"""All attacks, in the order in which they are tried; `state` needs that others were evaluated before it."""
+"""The attacks of this file, in the order in which they are tried; other files of this folder may have more."""

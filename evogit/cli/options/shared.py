@@ -25,7 +25,7 @@ color_option = click.option(
 )
 name_option = click.option("--name", metavar="RUN", help="The run's name; needed when there are several.")
 sandbox_option = click.option(
-    "--sandbox", type=click.Choice(provider_names()), default=AUTO, help="Isolation of candidates; `none`: without."
+    "--sandbox", type=click.Choice(provider_names()), default=AUTO, help="Isolation of candidates."
 )
 
 

@@ -111,7 +111,7 @@ class Bubblewrap(Provider):
 
     def image(self) -> str:
         """A digest of what programs find inside: interpreter, libraries, supervisor."""
-        return f"bubblewrap:{self._python.digest[:32]}" + (f"+{self._packages.name[:32]}" if self._packages else "")
+        return f"{self.name}:{self._python.digest[:32]}" + (f"+{self._packages.name[:32]}" if self._packages else "")
 
     def _spawn(self, start: WorkerStart) -> JailProcess:
         data = [*self._python.modules.values(), *ACCOUNTS.values()]

@@ -69,7 +69,7 @@ class Bare(Provider):
 
     def image(self) -> str:
         """A digest of what programs find: interpreter, libraries, supervisor."""
-        return f"none:{self._python.digest[:32]}" + (f"+{self._packages.name[:32]}" if self._packages else "")
+        return f"{self.name}:{self._python.digest[:32]}" + (f"+{self._packages.name[:32]}" if self._packages else "")
 
     def _spawn(self, start: WorkerStart) -> JailProcess:
         box = Path(tempfile.mkdtemp(prefix="evogit-none-"))
