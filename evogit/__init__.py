@@ -9,7 +9,17 @@ if TYPE_CHECKING:
     from evogit.agents import Agent, Brief, NoUsableChangeError, Proposal
     from evogit.config import Task, load_repository_task, load_task
     from evogit.config.run_settings import AgentSpec, RunLimits, Settings
-    from evogit.core import Candidate, Evaluation, Evidence, EvoGitError, Files
+    from evogit.core import (
+        Candidate,
+        ConfigError,
+        Evaluation,
+        Evidence,
+        EvoGitError,
+        Files,
+        NotFoundError,
+        RefusedError,
+        UsageError,
+    )
     from evogit.engine.engine import Observer
     from evogit.engine.evaluations import EvaluationBackend
     from evogit.evaluation.binary_values import Array
@@ -31,7 +41,10 @@ _ROOMS = {
     "agents": ("Agent", "Brief", "NoUsableChangeError", "Proposal"),
     "config": ("Task", "load_repository_task", "load_task"),
     "config.run_settings": ("AgentSpec", "RunLimits", "Settings"),
-    "core": ("Candidate", "Evaluation", "Evidence", "EvoGitError", "Files"),
+    "core": (
+        *("Candidate", "Evaluation", "Evidence", "Files"),
+        *("ConfigError", "EvoGitError", "NotFoundError", "RefusedError", "UsageError"),
+    ),
     "events": ("Entry", "Stopped"),
     "engine.engine": ("Observer",),
     "engine.evaluations": ("EvaluationBackend",),
@@ -56,6 +69,7 @@ __all__ = [
     "Candidate",
     "CandidateView",
     "Case",
+    "ConfigError",
     "Entry",
     "Evaluation",
     "EvaluationBackend",
@@ -66,8 +80,10 @@ __all__ = [
     "Invalid",
     "Move",
     "NoUsableChangeError",
+    "NotFoundError",
     "Observer",
     "Proposal",
+    "RefusedError",
     "Repository",
     "Result",
     "Run",
@@ -80,6 +96,7 @@ __all__ = [
     "Task",
     "ToEvaluate",
     "ToPropose",
+    "UsageError",
     "evolve",
     "find_task",
     "load_repository_task",

@@ -51,13 +51,14 @@ StopReason = Literal[
     "best-known",
     "patience",
     "exhausted",
+    "replayed",
     "stages",
     "asked",
     "interrupted",
     "error",
 ]
-"""Why an engine stopped; `patience`: too long without a better candidate; `stages`: the last one is over; `asked`: by a
-person's `evogit stop`."""
+"""Why an engine stopped; `patience`: too long without a better candidate; `replayed`: its recording is over;
+`stages`: the last one is over; `asked`: by a person's `evogit stop`."""
 
 Direction = Literal["maximize", "minimize"]
 

@@ -336,7 +336,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     """A person's act on the graph. `candidates` are those it names; `undoes` is the entry that it takes back.
 
     `guide`: `reason` is the guidance, which joins every later brief. `note`: it is for people alone.
-    `stop`: the engines at work are asked to stop.
+    `stop`: the engines at work are asked to stop, with `after_calls` once models answered what they were asked.
     `land`: `branch` (a whole ref) was made to point to `commit`, which brings the candidate onto a target branch.
     `refuse`: no person's; it is how the history holds a refusal by the reviewer, so that people can take it back.
     `carriers` are candidates that a `prune` prunes too, as they have the code that its candidate brought; later copies
@@ -353,6 +353,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     undoes: Id = ""
     branch: str = ""
     commit: Id = ""
+    after_calls: bool = False
 
 
 class Lesson(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from evogit.agents import Agent
 from evogit.agents.population import Models, ProgramAgents, no_models, no_programs, populate
 from evogit.breeding.breeder import Breeder
 from evogit.config import Task
-from evogit.config.run_settings import Settings
+from evogit.config.run_settings import AgentSpec, Settings
 from evogit.core import StopReason, UsageError
 from evogit.engine.desk import Desk, OpenQuestion
 from evogit.engine.driver import Driver
@@ -35,6 +35,7 @@ from evogit.events import Event, Stopped
 from evogit.history import History
 from evogit.history.context import RunContext, StoredRun
 from evogit.history.lessons import NO_LESSONS, lesson_sources
+from evogit.llm.recording import MoveOrder
 from evogit.repository import Journal, Repository
 from evogit.selection import Selector
 from evogit.selection.map_elites import traits_of
@@ -60,11 +61,12 @@ class Run:
         models: finds the models that the settings' agents ask.
         programs: makes agents of coding programs.
         secrets: texts that are redacted from all that is written.
-        agents: the population; none: that of the settings.
+        agents: the population, instances or what names them; none: that of the settings.
         selector: what chooses parents and survivors; None: that of the settings.
         backend: what evaluates, ready for use; None: the task's evaluator in sandboxes on this machine.
         closing: what is awaited in the run's event loop at its end, such as the closing of models.
         desk: where agents and a backend that ask leave their questions, for `ask` and `tell`.
+        order: the order of moves, of a recording that is made or repeated.
     """
 
     repository: Repository
@@ -76,11 +78,12 @@ class Run:
     models: Models = no_models
     programs: ProgramAgents = no_programs
     secrets: Sequence[str] = ()
-    agents: Sequence[Agent] = ()
+    agents: Sequence[Agent | AgentSpec] = ()
     selector: Selector | None = None
     backend: EvaluationBackend | None = None
     closing: Sequence[Callable[[], Awaitable[None]]] = ()
     desk: Desk | None = None
+    order: MoveOrder | None = None
 
     @cached_property
     def context(self) -> RunContext:
@@ -142,7 +145,7 @@ class Run:
                 exchange.admit_migrants(backend.provider)
             asking, models = AskingInOrder(), self._stopping.heeded(self.models)
             asked = asking.of(models) if self.settings.deterministic else models
-            agents = self.agents or populate(stack, self.settings.population, asked, self.programs)
+            agents = populate(stack, self.agents or self.settings.population, asked, self.programs)
             numbers = NumberSteps(self.repository)
             engine = Engine(
                 context,
@@ -155,6 +158,7 @@ class Run:
                 models=models,
                 observer=self.observer,
                 asking=asking,
+                order=self.order,
                 elsewhere=exchange.busy if exchange else lambda engine: False,
             )
             before = context.entries
@@ -253,7 +257,8 @@ class Run:
         full |= settings.proposals is not None and counts.charged + unanswered >= settings.proposals
         beginning = seed is None or not self.history.judged(seed)
         if unanswered and (beginning or full or self._stopping.asked or unanswered >= settings.agents):
-            raise UsageError(f"expected tell() first: {unanswered} questions are open, and no other comes until then")
+            message = f"expected tell() first: {unanswered} questions are open, and no other comes until then"
+            raise UsageError(message) from None
 
     def _enter(self, stack: AsyncExitStack) -> tuple[RunContext, Inputs]:
         """Become the engine of this run, or one of them, with the secret that inputs are drawn with."""

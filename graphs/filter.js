@@ -75,7 +75,9 @@ function understood(word) {
   const compared = /^([a-z]+)(>=|<=|>|<|=)(.+)$/.exec(word);
   if (compared) return comparison(...compared.slice(1));
   const [, name, wanted] = /^([a-z]+):(.+)$/.exec(word) ?? [];
-  if (NAMES[name]) return (run) => (index) => NAMES[name](run, index).startsWith(wanted.replaceAll('"', ""));
+  const text = wanted?.replaceAll('"', "");
+  if (NAMES[name] && wanted.startsWith('"')) return (run) => (index) => NAMES[name](run, index) === text;
+  if (NAMES[name]) return (run) => (index) => NAMES[name](run, index).startsWith(text);
   if (name === "below") return (run) => membership(run.descendants([candidate(run, wanted)]));
   if (name === "above") return (run) => membership(run.ancestors([candidate(run, wanted)]));
   if (name && name !== "file")

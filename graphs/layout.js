@@ -48,7 +48,8 @@ function range(run, shown, level) {
   const seed = run.seed === null ? NaN : level(run.value[run.seed]);
   const typical = levels[Math.floor(levels.length * LOWEST)];
   const low = Number.isNaN(seed) ? typical : Math.min(seed, typical);
-  const high = levels[levels.length - 1];
+  const best = run.best === null ? NaN : level(run.value[run.best]); // the curve leads to it, whatever a filter holds
+  const high = Number.isNaN(best) ? levels[levels.length - 1] : Math.max(levels[levels.length - 1], best);
   return high > low ? { low, high } : { low: low - 0.5, high: low + 0.5 };
 }
 

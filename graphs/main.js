@@ -212,6 +212,7 @@ class Page {
   take(delta) {
     if (!this.run.amount && delta.added?.amount) this.complain("");
     this.run.take(delta);
+    this.titles.hear(delta.added?.first, delta.titles ?? []);
     this.titles.grown(this.run.amount);
     this.facts();
     this.anew();
@@ -260,6 +261,16 @@ class Page {
     this.root = null;
     this.state.set({ page: "graph", select: this.run.ids[index] });
     this.plot.reveal(index);
+    const stacked = byId("details").offsetTop >= byId("graph").offsetTop + byId("graph").offsetHeight;
+    if (stacked) byId("details").scrollIntoView({ behavior: "smooth" });
+  }
+
+  // Select the only candidate that a filter holds.
+  async pick(filter) {
+    this.state.set({ filter });
+    await this.sift();
+    const held = this.filter ? [...chosen(this.run, this.filter, this.found)] : [];
+    if (held.length === 1) this.select(held[0]);
   }
 
   turn(tab, focus) {
@@ -348,6 +359,11 @@ class Page {
       clearTimeout(wait);
       wait = setTimeout(() => this.state.set({ filter: event.target.value }), 150);
     });
+    byId("filter").addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      clearTimeout(wait);
+      this.pick(event.target.value);
+    });
     const pause = button("❚❚", () => this.live?.pause(!this.live.paused), { title: "Space: pause, or go on", "aria-label": "Pause", id: "pause" });
     fill(byId("tools"), this.source.live ? pause : null, button("Save", () => saveFigure(this.plot, this.run, (file) => this.actions.say(`Saved as ${file}.`)), { title: "the view as SVG or PNG" }), button("◐", () => this.shade(), { title: "t: light or dark", "aria-label": "Light or dark" }), button("?", () => this.keys.help(), { title: "keys", "aria-label": "Keys" }));
     this.resizable();
@@ -358,7 +374,7 @@ class Page {
     const group = (name, values, current) =>
       el("span", { class: "group", role: "group", "aria-label": name }, values.map((value) => button(value, () => this.state.set({ [name]: value }), { "aria-pressed": String(value === current) })));
     const choice = (name, label, values) =>
-      el("label", {}, `${label} `, el("select", { "aria-label": label ? null : "height", onchange: (event) => this.state.set({ [name]: event.target.value }) }, values.map((value) => el("option", { value, selected: value === state[name] }, value))));
+      el("label", {}, `${label} `, el("select", { "aria-label": label ? null : "height", onchange: (event) => this.state.set({ [name]: event.target.value }) }, values.map((value) => el("option", { value, selected: value === state[name] }, value.replace(" to the best", "")))));
     const box = (name, label) =>
       el("label", {}, el("input", { type: "checkbox", checked: state[name] === "1", onchange: (event) => this.state.set({ [name]: event.target.checked ? "1" : "" }) }), ` ${label}`);
     fill(
@@ -398,7 +414,8 @@ class Page {
   // The word of the filter for what has a colour; none where the colour is of several.
   wordOf(name) {
     const known = this.run.names[COLOURINGS[this.colour].names].includes(name) && !(this.colour === "file" && FILELESS.includes(name));
-    return known ? `${this.colour}:${/\s/.test(name) ? `"${name}"` : name}` : "";
+    const unclear = /\s/.test(name) || this.run.names[COLOURINGS[this.colour].names].some((other) => other !== name && other.startsWith(name));
+    return known ? `${this.colour}:${unclear ? `"${name}"` : name}` : "";
   }
 
   entry(content, word) {

@@ -42,6 +42,7 @@ export const THEMES = {
 export const COLOURINGS = {
   agent: { names: "agents", of: "agent" },
   operator: { names: "operators", of: "operator" },
+  strategy: { names: "strategies", of: "strategy" },
   model: { names: "models", of: "model" },
   status: { names: "statuses", of: "status" },
   file: { names: "files", of: "file" },

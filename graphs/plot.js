@@ -41,7 +41,8 @@ export class Plot {
   grow() {
     const { layout } = this.picture;
     const { right, low, high } = this.camera.window;
-    const outgrown = layout.right > right || layout.high > high || (layout.below ?? layout.low) < low;
+    const label = (high - low) * 0.05; // the room above the best for its name
+    const outgrown = layout.right > right || layout.high + label > high || (layout.below ?? layout.low) < low;
     if (!outgrown) return;
     this.camera.fit({ ...layout, right: layout.right * 1.15 });
   }

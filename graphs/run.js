@@ -220,6 +220,20 @@ export class Run {
     return Number.isNaN(this.value[index]) && !UNMEASURED.includes(this.statusName(index));
   }
 
+  // The steps of the best without what is pruned now, and without falls that an undone decision left behind.
+  get bestSoFar() {
+    const sign = this.higherIsBetter ? 1 : -1;
+    const kept = [];
+    for (const step of this.course) {
+      const index = step[0];
+      if (index === null || Number.isNaN(this.value[index]) || this.pruned.has(index)) continue;
+      const before = kept.at(-1)?.[0];
+      const exact = before !== undefined && !this.margin[before] && !this.margin[index];
+      if (!exact || sign * this.value[index] > sign * this.value[before]) kept.push(step);
+    }
+    return kept;
+  }
+
   // What a candidate is to a person, the most telling first.
   kind(index) {
     if (this.pruned.has(index)) return "pruned";

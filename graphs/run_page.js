@@ -95,14 +95,23 @@ function budget(run, report) {
         ["proposals", whole(report.proposals)],
         ["time", clock(report.spent.seconds)],
         ["evaluating", `${clock(report.spent.judging)} in all`],
-        ["models", spent.calls ? "" : "none was asked: no tokens, no money"],
-        ["calls", spent.calls ? `${count(spent.calls, "call")}, ${spent.failed} failed` : ""],
-        ["tokens", spent.calls ? whole(spent.tokens) : ""],
-        ["spent", spent.calls ? dollars(spent.unpriced === spent.calls ? null : spent.dollars) : ""],
+        ["models", spent.calls || spent.in_flight.calls ? "" : "none was asked: no tokens, no money"],
+        ["calls failed", spent.calls ? whole(spent.failed) : ""],
+        ["answered", cost(spent, spent.answered)],
+        ["in flight", cost(spent, spent.in_flight, " at most")],
+        ["may be billed", cost(spent, spent.at_most, " at most: no reply came")],
+        ["before the fork", cost(spent, spent.inherited)],
         ["forecast", forecast(report.forecast)],
       ]),
     ),
   );
+}
+
+// Calls of one kind and what they cost, as `evogit status` has it; empty if there are none.
+function cost(spent, calls, most = "") {
+  if (!calls.calls) return "";
+  const paid = spent.calls && spent.unpriced === spent.calls ? "no price known" : `${dollars(calls.dollars)}${most}`;
+  return `${count(calls.calls, "call")}, ${whole(calls.tokens)} tokens, ${paid}`;
 }
 
 // As the second line of `evogit watch` has it.
@@ -137,7 +146,7 @@ function hosts(run, report) {
 }
 
 function curve(run, report, theme) {
-  const points = run.course.filter(([index]) => index !== null).map(([index, evaluations]) => [evaluations, run.value[index], ...around(run, index)]);
+  const points = run.bestSoFar.map(([index, evaluations]) => [evaluations, run.value[index], ...around(run, index)]);
   if (!points.length) return null;
   points.push([Math.max(report.evaluated, points.at(-1)[0]), ...points.at(-1).slice(1)]);
   const told = { lines: [{ name: run.about.run, points }], unit: "evaluations", places: run.about.places, falling: !run.higherIsBetter };

@@ -148,8 +148,7 @@ function course(picture, camera, theme) {
   const at = { evaluations: 1, time: 2, dollars: 3 }[axis];
   const points = [];
   let last = null;
-  for (const step of run.course) {
-    if (step[0] === null || Number.isNaN(run.value[step[0]])) continue;
+  for (const step of run.bestSoFar) {
     const x = camera.toX(axis === "time" ? step[at] / 1000 : step[at]);
     const y = camera.toY(layout.level(run.value[step[0]]));
     if (last !== null) points.push(x, last);
@@ -220,7 +219,7 @@ const STYLES = {
   scored: (look, run, index) => ({ shape: SHAPE[run.operatorName(index)] ?? "circle", fill: look.colours.colour(index) }),
   failed: (look, run, index) => ({ shape: SHAPE[run.operatorName(index)] ?? "circle", outline: look.theme.failed, fill: look.theme.ground }),
   waiting: (look) => ({ shape: "circle", outline: look.theme.faint, fill: look.theme.ground, scale: 0.8 }),
-  pruned: (look) => ({ shape: "cross", outline: look.theme.pinned, width: 2 }),
+  pruned: (look, run, index) => ({ shape: "cross", outline: run.failed(index) ? look.theme.failed : look.theme.pinned, width: 1 }),
   promoted: (look) => ({ shape: "plus", fill: look.theme.hues[2], outline: look.theme.ground, scale: 1.3 }),
   seed: (look, run, index) => ({ shape: "diamond", fill: look.colours.colour(index), outline: look.theme.ground, scale: 1.4 }),
   best: (look) => ({ shape: "star", fill: look.theme.best, outline: look.theme.ground, scale: 1.6 }),

@@ -112,7 +112,7 @@ export class Table {
     if (run.better(index)) cells[3].classList.add("better");
     const attributes = {
       role: "row",
-      class: `row ${run.kind(index)}`,
+      class: `row ${run.kind(index)}${run.failed(index) ? " failed" : ""}`,
       "aria-rowindex": place + 2,
       "aria-selected": index === this.selected ? "true" : null,
       onclick: () => this.on.select(index),

@@ -8,11 +8,16 @@ export class Titles {
     this.onload = onload;
     this.blocks = new Map();
     this.asked = new Set();
+    this.fresh = new Map(); // titles that came with their candidates
+  }
+
+  hear(first, titles) {
+    titles.forEach((title, k) => this.fresh.set(first + k, title));
   }
 
   // The title, or null while it is on its way.
   title(index) {
-    return this.of(index)?.titles[index % BLOCK] ?? null;
+    return this.of(index)?.titles[index % BLOCK] ?? this.fresh.get(index) ?? null;
   }
 
   paths(index) {

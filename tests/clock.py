@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 import time
 from collections.abc import Callable
 
@@ -46,3 +48,9 @@ def assert_grows_linearly(work: Callable[[int], object], size: int, times: int =
     if large >= limit:  # once more, as a neighbour can have made it dearer
         large = cpu_seconds(lambda: work(times * size), times=1)
     assert large < limit, f"{size}: {small:.4f} s; {times} times that: {large:.4f} s"
+
+
+def stop_this_process(seconds: float) -> None:
+    """Have another process stop this one for a while, so that no thread of it runs, as when a machine sleeps."""
+    with subprocess.Popen(["sh", "-c", f"kill -STOP {os.getpid()}; sleep {seconds}; kill -CONT {os.getpid()}"]):
+        time.sleep(0.05)

@@ -59,11 +59,18 @@ def no_programs(stack: AsyncExitStack, spec: AgentSpec) -> Sequence[Agent]:
 
 
 def populate(
-    stack: AsyncExitStack, specs: Sequence[AgentSpec], models: Models, programs: ProgramAgents = no_programs
+    stack: AsyncExitStack, specs: Sequence[AgentSpec | Agent], models: Models, programs: ProgramAgents = no_programs
 ) -> list[Agent]:
-    """Make agents that live as long as `stack`. Raises ConfigError, SandboxError, UsageError: one cannot be made."""
+    """Make agents that live as long as `stack`, but for those that are instances already.
+
+    Raises:
+        ConfigError, SandboxError, UsageError: one cannot be made.
+    """
     agents: list[Agent] = []
     for spec in specs:
+        if not isinstance(spec, AgentSpec):
+            agents.append(spec)
+            continue
         count, made = range(spec.count), list[Agent]()
         if spec.kind == "mutator":
             made += [Mutator() for _ in count]

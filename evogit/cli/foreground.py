@@ -46,6 +46,7 @@ def evolve(
         models=setup.models.get if setup else no_models,
         programs=setup.programs.make_agents if setup else no_programs,
         secrets=setup.models.secrets if setup else (),
+        order=setup.models.order if setup else None,
     )
     watch.follow(run.history)
     if background:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import shlex
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,7 +105,9 @@ def _folder_to_run(task: Task, repo: str | None, name: str) -> Path:
     if task.seed is None:
         return task.folder
     here = _discover(Path.cwd())
-    return here.path if here is not None and name in here.runs() else Repository.default_folder(task.name)
+    runs = here.runs() if here is not None else []
+    is_here = name in runs or task.name in runs  # a second run of a task goes beside the first one
+    return here.path if here is not None and is_here else Repository.default_folder(task.name)
 
 
 def named_task(name: str) -> Task:
@@ -121,11 +124,7 @@ def run_of(task: str | None, repo: str | None, name: str | None) -> tuple[Task, 
         return found, open_place(repo, run)
     found = named_task(task)
     run = name or found.name
-    if repo is None and found.seed is None:
-        repo = str(found.folder)
-    here = _discover(Path.cwd())
-    if repo is None and (here is None or run not in here.runs()):
-        repo = str(Repository.default_folder(found.name))
+    repo = str(_folder_to_run(found, repo, run))
     return found, open_place(repo, run)
 
 
@@ -166,18 +165,22 @@ def task_context(task: str | None, repo: str | None, name: str | None) -> tuple[
     """Return the task, its repository, and the history of its run, begun or not. Raise NotFoundError if none."""
     found, run = task_here(repo, name) if task is None else (named_task(task), name)
     repository, history = run_before(found, repo, run or found.name)
-    if repository is None:
-        raise NotFoundError(f"expected a repository with a run of {found.name}; name it with -C DIR")
+    if repository is None:  # a run is not needed to evaluate something: the objects go when the command ends
+        scratch = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="evogit-"))
+        repository = Repository.create(Path(scratch) / "objects")
     return found, repository, history
 
 
 def seed_tree(task: Task, repository: Repository, history: History) -> str:
-    """Return the tree of the run's seed, else of HEAD. Raise NotFoundError if neither is there."""
+    """Return the tree of the run's seed, else of the task's, else of HEAD. Raise NotFoundError if none is there."""
     if history.seed:
         return history.phylogeny[history.seed].tree
-    if task.seed is not None:
-        raise NotFoundError(f"the run {history.run} has no seed yet; begin it with `evogit run`")
-    return repository.tree_of(repository.head())
+    if task.seed is None:
+        return repository.tree_of(repository.head())
+    files = task.seed_files().items()
+    return repository.trees.write(
+        None, {path: data for path, (data, _) in files}, {path: mode for path, (_, mode) in files}
+    )
 
 
 def open_or_create(path: Path) -> Repository:

@@ -15,7 +15,7 @@ from evogit.cli.text import bar, clock, count, escape, percent, sparkline
 from evogit.config.run_settings import Settings
 from evogit.history import History
 from evogit.history.standing import gap
-from evogit.review import uses
+from evogit.review import Costs, uses
 from evogit.review.forecast import Pace
 
 MAX_SPARK_COLUMNS = 40
@@ -88,7 +88,7 @@ def best_values(history: History, columns: int) -> list[float]:
     """Return the best value after each evaluation, or at `columns` of them."""
     ids = history.phylogeny.ids
     values = [
-        (step.evaluations, history.fitness(ids[step.best])) for step in history.course.steps if step.best is not None
+        (step.evaluations, history.fitness(ids[step.best])) for step in history.best_so_far() if step.best is not None
     ]
     steps = [(evaluations, value) for evaluations, value in values if value is not None]
     if not steps:
@@ -123,7 +123,7 @@ def _budget(view: View, pace: Pace, settings: Settings, now: Now, width: int) ->
         cost = "" if forecast.dollars is None else f", {money(forecast.dollars)} by then"
         words.append(f"ends in {clock(forecast.seconds)} ({forecast.limit}{cost})")
     words += [] if settings.target is None else [f"until {settings.target:g} is reached"]
-    words += spent_words(view.history)[:0:-1]  # money first: the end of a long line is cut
+    words += spent_words(view.history, Costs.of(view.history))[:0:-1]  # money first: the end of a long line is cut
     if not shares:
         return Text(", ".join(words) or "no limit", "dim")
     told = ", ".join(words)

@@ -21,7 +21,7 @@ from evogit.history import History
 
 INTERVAL_S = 0.25
 
-HINT = "Ctrl-C stops cleanly; nothing is lost"
+HINT = "Ctrl-C stops cleanly"
 
 STOPPING = f"stopping: calls have {CALLS:g} s, evaluations {ALL:g} s; Ctrl-C again stops at once"
 

@@ -169,9 +169,12 @@ class MoveAccount(Struct, frozen=True):
         least = min(worst.completion, LEAST_REPLY)
         while True:
             self.check()
-            if not (limits := self.run.limiting(model)):
+            limits = self.run.limiting(model)
+            if not limits and model.price and model.price.free:
                 return Reservation()
             self.run.settle_lost()
+            if not limits:  # what is in flight is journalled all the same: a killed engine leaves behind what it cost
+                return self._hold(model, worst, limits) or Reservation()
             reply, nearest = min((self.run.affordable(limit, model, worst), limit) for limit in limits)
             busy = self.run.in_flight()
             if reply >= (worst.completion if busy else least):
@@ -200,8 +203,8 @@ class MoveAccount(Struct, frozen=True):
             dollars=model.price.at_most(worst) if model.price else None,
         )
         entry = self.run.context.journal.append(event, unless=too_much)
-        bounded = worst if limits != ["calls"] else None  # a call is a call, however long its reply
-        return Reservation(entry.id, bounded) if entry else None
+        bounds = limits not in ([], ["calls"])  # a call is a call, however long its reply
+        return Reservation(entry.id, worst, bounds=bounds) if entry else None
 
     async def pause(self, seconds: float) -> None:
         """Wait so many seconds, or until no further attempt is allowed."""
@@ -233,7 +236,7 @@ class MoveAccount(Struct, frozen=True):
         journal = self.run.context.journal
         spent = self._spent(model, usage, failure, reservation)
         broken = partial(self.run.broken, spent)
-        worst = (reservation.worst if reservation else None) or usage
+        worst = (reservation.worst if reservation and reservation.bounds else None) or usage
         exceeds = usage.prompt + usage.completion > worst.prompt + worst.completion
         exceeds |= model.price is not None and model.price.of(usage) > model.price.at_most(worst)
         if worst is usage or not exceeds:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 from evogit.core import UsageError
 
@@ -29,6 +30,7 @@ class Desk:
         self._new: queue.SimpleQueue[OpenQuestion | None] = queue.SimpleQueue()
         self._open: dict[OpenQuestion, tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]]] = {}
         self._taken: set[OpenQuestion] = set()
+        self._told: WeakSet[OpenQuestion] = WeakSet()
 
     # --- in the engine's loop -----------------------------------------------------------------------------------
 
@@ -73,11 +75,14 @@ class Desk:
         """Answer a question; one that the run gave up meanwhile is answered in vain.
 
         Raises:
-            UsageError: it makes no sense as an answer, and the question stays open.
+            UsageError: it makes no sense as an answer, and the question stays open; or the question had its answer.
         """
         if not isinstance(question, OpenQuestion):
             raise UsageError(f"expected what ask() gave, and then what you say to it, got {question!r:.100}")
+        if question in self._told:
+            raise UsageError(f"this question was answered before, and the first answer counts: {question!r:.200}")
         answer = question.reads(said)
+        self._told.add(question)
         self._taken.discard(question)
         found = self._open.pop(question, None)
         if found is None:

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 SHORTLY = 0.001
 """Seconds between two looks whether the thread has begun."""
 
-STOPPING = "stopping: what has begun is waited for, 30 s at most; Ctrl-C again stops at once; nothing is lost"
+STOPPING = "stopping: what has begun is waited for, 30 s at most; Ctrl-C again stops at once"
 
 
 class Driver:

@@ -22,7 +22,16 @@ from evogit.engine.confirmation import UNCONFIRMED, Confirmation, evaluate_on_ho
 from evogit.engine.drafts import Drafts
 from evogit.engine.evaluations import EvaluationBackend, Evaluations, Result
 from evogit.engine.halts import Halts
-from evogit.engine.move_order import LOOK_AGAIN, AskingInOrder, FreeTurns, OrderedTurns, Turns, together
+from evogit.engine.move_order import (
+    LOOK_AGAIN,
+    AskingInOrder,
+    FollowedTurns,
+    FreeTurns,
+    NotedTurns,
+    OrderedTurns,
+    Turns,
+    together,
+)
 from evogit.engine.people_commits import Adding, People
 from evogit.engine.profiles import Profiles
 from evogit.engine.projections import Projections
@@ -35,6 +44,7 @@ from evogit.engine.waiting import AskingAhead, KindShares
 from evogit.events import Adopted, Decision, Entry, FailedProposal, Stopped, Tactic
 from evogit.history.context import RunContext
 from evogit.llm import ModelError, RunEndsError, SpendingLimitError
+from evogit.llm.recording import MoveOrder
 from evogit.panel import NAME, Panel
 from evogit.panel.reviewer import NAME as REVIEWER
 from evogit.panel.reviewer import Reviewer
@@ -66,6 +76,13 @@ class _Failure(NamedTuple):
     evidence: str = ""
     ended: bool = False
     idea: Mapping[str, str] = {}
+
+
+def _for_the_end(error: BaseException | None) -> bool:
+    """Return True if an agent came back without a change because the run ended."""
+    while error and not isinstance(error, RunEndsError):
+        error = error.__cause__
+    return error is not None
 
 
 class Observer(Protocol):
@@ -101,6 +118,7 @@ class Engine:
         models: Models = no_models,
         observer: Observer | None = None,
         asking: AskingInOrder | None = None,
+        order: MoveOrder | None = None,
         elsewhere: Callable[[str], bool] = lambda engine: False,
     ) -> None:
         self._context = context
@@ -133,7 +151,7 @@ class Engine:
         parts = selector, breeder, self._evaluations, self._quota, self._writer
         self._steps = Steps(context, settings.seed, *parts, self._settle)
         self._began = context.history.seq, time.time()
-        self._turns = self._begin_turns(asking)
+        self._turns = self._begin_turns(asking, order)
 
     def _panel(self, models: Models) -> Panel | None:
         """Return the panel of models that compares, if the task names one.
@@ -152,14 +170,17 @@ class Engine:
         """Return what a review is charged to, which may be asked for also once a limit ended the run."""
         return MoveAccount(replace(self._account, silent=self._stopping.hurry), REVIEWER, move, patient=False)
 
-    def _begin_turns(self, asking: AskingInOrder | None) -> Turns:
+    def _begin_turns(self, asking: AskingInOrder | None, order: MoveOrder | None) -> Turns:
         first = max(self._history.moves, 1)  # the seed is move 0
         if not self._settings.deterministic:
-            return FreeTurns(first)
-        turns = OrderedTurns(first, len(self._agents))
+            turns = order.begin(self._context.task.digest, len(self._agents), first) if order else []
+            if turns:
+                return FollowedTurns(turns, self._stopping.over, self._end_of_recording)
+            return NotedTurns(first, order) if order else FreeTurns(first)
+        ordered = OrderedTurns(first, len(self._agents))
         if asking:
-            asking.follow(turns)
-        return turns
+            asking.follow(ordered)
+        return ordered
 
     async def evolve(self) -> Stopped:
         """Evolve until a limit is reached or a stop is asked for.
@@ -256,16 +277,8 @@ class Engine:
                 self._show(name, "")
                 return await self._turns.leave(number)
             self._history.attempts.horizon = number - self._quota.agents if self._settings.deterministic else None
-            if not self._shares.allow(name):
-                self._show(name, "waiting, as others gain more for what they cost")
-                self._quota.stand_back(name)
-                await self._turns.skip(number)
-            elif not self._ahead.allow():
-                self._show(name, "waiting, as it would be early: others' candidates are evaluated first")
-                self._quota.stand_back(name)
-                await self._turns.skip(number)
-            elif agent.pauses and not (self._settings.deterministic or self._account.may_ask()):
-                self._show(name, "waiting, as calls in flight use up the limit")
+            if waits := "" if isinstance(self._turns, FollowedTurns) else self._holds_back(name, agent):
+                self._show(name, f"waiting, as {waits}")
                 self._quota.stand_back(name)
                 await self._turns.skip(number)
             elif self._quota.reserve(name):
@@ -279,6 +292,20 @@ class Engine:
                 self._show(name, "waiting")
                 await self._evaluations.take_over()
                 await self._turns.skip(number)
+
+    def _holds_back(self, name: str, agent: Agent) -> str:
+        """Return why an agent does not begin a move now, though there is something to do; "" if it does."""
+        if not self._shares.allow(name):
+            return "others gain more for what they cost"
+        if not self._ahead.allow():
+            return "it would be early: others' candidates are evaluated first"
+        asks = agent.pauses and not self._settings.deterministic
+        return "calls in flight use up the limit" if asks and not self._account.may_ask() else ""
+
+    def _end_of_recording(self) -> None:
+        """End the run that a replay repeats, unless a limit of it is reached."""
+        if not self._over():
+            self._stopping.ask("replayed")
 
     def _over(self) -> bool:
         """Whether the run is over. What ends it for one agent ends it for all, even if a result changes the reason."""
@@ -357,18 +384,19 @@ class Engine:
         found = await self._tried(self._breeder.advise(agent, move, rng, number=number, account=account))
         advice, failed = (Advice(text=""), found) if isinstance(found, _Failure) else (found, _Failure())
         async with self._turns.proposing(number):
-            self._journal.append(
-                Tactic(
-                    engine=self._context.engine,
-                    move=number,
-                    agent=name,
-                    model=advice.model,
-                    best=move.parent,
-                    text=advice.text,
-                    failure=failed.reason,
-                    evidence=self._journal.keep(advice.evidence) if advice.evidence else failed.evidence,
+            if not failed.ended:  # a question that was dropped is no proposal
+                self._journal.append(
+                    Tactic(
+                        engine=self._context.engine,
+                        move=number,
+                        agent=name,
+                        model=advice.model,
+                        best=move.parent,
+                        text=advice.text,
+                        failure=failed.reason,
+                        evidence=self._journal.keep(advice.evidence) if advice.evidence else failed.evidence,
+                    )
                 )
-            )
             self._quota.proposed()
         async with self._turns.applying(number):
             self._quota.release(name, new_tree=False)
@@ -413,7 +441,7 @@ class Engine:
             return await work
         except NoUsableChangeError as error:
             kept = self._journal.keep(error.evidence) if error.evidence else ""
-            return _Failure(str(error), kept, idea=error.idea)
+            return _Failure(str(error), kept, ended=_for_the_end(error), idea=error.idea)
         except (ModelError, RunEndsError, SpendingLimitError) as error:
             return _Failure(str(error), ended=isinstance(error, RunEndsError))
         except EvoGitError:
@@ -438,7 +466,7 @@ class Engine:
         seq, when = self._began
         is_new = entry.seq > seq or entry.time >= when - CLOCKS_DIFFER  # by the run's clock, or by any machine's
         if is_new and isinstance(entry.event, Decision) and entry.event.kind == "stop":
-            self._stopping.ask("asked", f"by {entry.event.by}")
+            self._stopping.ask("asked", f"by {entry.event.by}", after_calls=entry.event.after_calls)
         if self._observer is not None:
             self._observer.entry(entry)
 

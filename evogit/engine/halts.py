@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import selectors
 import signal
 import threading
 import time
@@ -18,16 +17,60 @@ from evogit.repository import Journal
 from evogit.repository.faults import WAIT_FOR_ROOM, has_room
 
 ASLEEP = 30.0
-"""Seconds beyond what was to be waited for, after which a process was not just busy."""
+"""Seconds without a beat of the heart after which a process was not just busy."""
+
+BEAT_EVERY = 1.0
+"""Seconds between two beats."""
 
 LOOK_FOR_ROOM_EVERY = 1.0
 """Seconds between two attempts to write."""
 
 
+def _wall() -> float:
+    """Seconds by a clock that goes on while the machine sleeps, and that nobody sets."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class Heartbeat:
+    """A thread that does nothing but look at the clocks, and so misses beats only while no thread can run.
+
+    An event loop alone cannot tell a machine that slept, or a process that was stopped, from a long piece of work.
+    """
+
+    def __init__(self) -> None:
+        self._beat = time.monotonic(), _wall()
+        self._past = 0.0, 0.0
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._live, name="heartbeat", daemon=True).start()
+
+    def _live(self) -> None:
+        while not self._over.wait(BEAT_EVERY):
+            with self._lock:
+                self._past = self._asleep()
+                self._beat = time.monotonic(), _wall()
+
+    def _asleep(self) -> tuple[float, float]:
+        awake, wall = time.monotonic() - self._beat[0], _wall() - self._beat[1]
+        return (self._past[0] + awake, self._past[1] + wall) if wall > ASLEEP else self._past
+
+    def asleep(self) -> float:
+        """Seconds in which no thread of this process could run, the present ones included, by the clock of loops."""
+        with self._lock:
+            return self._asleep()[0]
+
+    def slept(self) -> float:
+        """Seconds of that which are over, by a clock that goes on while the machine sleeps."""
+        return self._past[1]
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._over.set()
+
+
 class Halts:
     """Notices them, and journals each once it is over: `look` is called often, and `room` where a write fails.
 
-    Before the first `look`, as while the seed is evaluated, nothing tells a long wait from sleep.
     While there is no room everything waits, as nothing that was paid for may be lost for want of it.
     """
 
@@ -35,28 +78,31 @@ class Halts:
         self._journal = journal
         self._engine = engine
         self._folder = folder
-        self._seen: float | None = None
+        self._heart: Heartbeat | None = None
+        self._slept = 0.0
         self._full_since: float | None = None
         self._full_until = 0.0
         self._interrupted = False
 
     def look(self) -> None:
         """Journal what is over."""
-        now = time.time()
-        seen, self._seen = now if self._seen is None else self._seen, now
+        slept, before = self._heart.slept() if self._heart else 0.0, self._slept
+        self._slept = slept
         if self._full_since is not None:
             seconds, self._full_since = self._full_until - self._full_since, None
             self._journal.append(Halted(engine=self._engine, reason="no-room", seconds=round(seconds, 1)))
-        elif now - seen > ASLEEP:
-            self._journal.append(Halted(engine=self._engine, reason="asleep", seconds=round(now - seen, 1)))
+        elif slept > before:
+            self._journal.append(Halted(engine=self._engine, reason="asleep", seconds=round(slept - before, 1)))
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Have what is written meanwhile wait for room."""
+        """Have what is written meanwhile wait for room, and notice sleep."""
         token = WAIT_FOR_ROOM.set(self.room)
+        self._heart = Heartbeat()
         try:
             yield
         finally:
+            self._heart.stop()
             WAIT_FOR_ROOM.reset(token)
 
     def room(self, error: Exception) -> bool:
@@ -100,37 +146,14 @@ class AwakeLoop(asyncio.SelectorEventLoop):
     """
 
     def __init__(self) -> None:
-        self._selector_of_awake = _Selector()
-        self._asleep = 0.0
-        self._looked = time.monotonic()
-        super().__init__(self._selector_of_awake)
+        self._heart = Heartbeat()
+        super().__init__()
 
     def time(self) -> float:
         """Seconds awake."""
-        now = time.monotonic()
-        longer = now - self._looked - self._selector_of_awake.waited()
-        self._looked = now
-        if longer > ASLEEP:
-            self._asleep += longer
-        return now - self._asleep
+        return time.monotonic() - self._heart.asleep()
 
-
-class _Selector(selectors.DefaultSelector):
-    """What an event loop waits with, which knows how long it meant to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._meant = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """What is ready; None waits for as long as it takes."""
-        began = time.monotonic()
-        ready = super().select(timeout)
-        spent = time.monotonic() - began
-        self._meant += spent if timeout is None else min(spent, timeout)
-        return ready
-
-    def waited(self) -> float:
-        """Seconds that were meant to be waited since this was asked last."""
-        meant, self._meant = self._meant, 0.0
-        return meant
+    def close(self) -> None:
+        """Close it, and end its heartbeat."""
+        self._heart.stop()
+        super().close()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
 from evogit.agents.population import Models
 from evogit.llm import Account, Model, Question
+from evogit.llm.recording import MoveOrder, RecordedTurn
 
 LOOK_AGAIN = 0.2
 """Seconds after which an agent that has nothing to do looks at the journals again."""
@@ -88,6 +89,108 @@ class FreeTurns:
     def _pulse(self) -> None:
         self._applied.set()
         self._applied = asyncio.Event()
+
+
+class NotedTurns(FreeTurns):
+    """Nobody waits for anybody, and a recording notes in which order the moves took effect."""
+
+    def __init__(self, first: int, order: MoveOrder) -> None:
+        super().__init__(first)
+        self._order = order
+
+    async def plan(self, place: int) -> int:
+        """At once."""
+        move = await super().plan(place)
+        self._order.note(RecordedTurn(turn="plan", start="", move=move, place=place))
+        return move
+
+    @asynccontextmanager
+    async def proposing(self, move: int) -> AsyncIterator[None]:
+        """At once."""
+        self._order.note(RecordedTurn(turn="propose", start="", move=move))
+        yield
+
+    @asynccontextmanager
+    async def applying(self, move: int) -> AsyncIterator[None]:
+        """At once."""
+        self._order.note(RecordedTurn(turn="apply", start="", move=move))
+        async with super().applying(move):
+            yield
+
+
+class FollowedTurns:
+    """The order of a recording: a move is planned, proposes and is applied when it was then.
+
+    Once all moves of the recording are applied `end` is called. Once the run is `over` nobody waits to plan; a move
+    that is given up here gives up its places in the order.
+    """
+
+    def __init__(self, turns: Sequence[RecordedTurn], over: asyncio.Event, end: Callable[[], object]) -> None:
+        self._left = list(turns)
+        self._over = over
+        self._end = end
+        self._changed = asyncio.Event()
+
+    async def plan(self, place: int) -> int:
+        """Wait until the recorded agent in this place planned."""
+        while not self._over.is_set():
+            turn = self._left[0] if self._left else None
+            if turn is None:
+                self._end()
+            elif (turn.turn, turn.place) == ("plan", place):
+                self._take(turn)
+                return turn.move
+            else:
+                await self._wait()
+        return 0
+
+    @asynccontextmanager
+    async def proposing(self, move: int) -> AsyncIterator[None]:
+        """Wait for the move's turn to propose."""
+        async with self._turn("propose", move):
+            yield
+
+    @asynccontextmanager
+    async def applying(self, move: int) -> AsyncIterator[None]:
+        """Wait for the move's turn to apply its result."""
+        async with self._turn("apply", move):
+            yield
+
+    @asynccontextmanager
+    async def _turn(self, what: str, move: int) -> AsyncIterator[None]:
+        turn = next((each for each in self._left if (each.turn, each.move) == (what, move)), None)
+        while turn in self._left and self._left[0] is not turn:
+            await self._wait()
+        try:
+            yield
+        finally:
+            if turn in self._left:
+                self._take(turn)
+
+    async def skip(self, move: int) -> None:
+        """Give the move up."""
+        self._left = [each for each in self._left if each.move != move]
+        self._pulse()
+        await asyncio.sleep(0)
+
+    async def leave(self, move: int) -> None:
+        """Give the move up, and all that were not planned."""
+        left = {each.move for each in self._left if each.turn == "plan"} | {move}
+        self._left = [each for each in self._left if each.move not in left]
+        self._pulse()
+
+    async def _wait(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_AGAIN):  # the run may be over
+                await self._changed.wait()
+
+    def _take(self, turn: RecordedTurn | None) -> None:
+        self._left = [each for each in self._left if each is not turn]
+        self._pulse()
+
+    def _pulse(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
 
 
 class OrderedTurns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from evogit.agents.population import Models
@@ -52,11 +53,12 @@ class StopRequest:
         """The run begins, in the loop that runs now."""
         self._loop = asyncio.get_running_loop()
 
-    def ask(self, reason: StopReason, detail: str = "") -> None:
+    def ask(self, reason: StopReason, detail: str = "", *, after_calls: bool = False) -> None:
         """Let what has begun end and begin nothing new.
 
         No model is asked again after a lost attempt; only where a limit ends a deterministic run what began goes on.
-        Any thread may ask.
+        With `after_calls` calls of models in flight, and evaluations, are waited for to their end; a later request
+        without it gives them up. Any thread may ask.
         """
         self.asked = self.asked or (reason, detail)
         here = None
@@ -64,12 +66,13 @@ class StopRequest:
             here = asyncio.get_running_loop()
         if self._loop and here is not self._loop:
             with suppress(RuntimeError):  # the loop is closed: the run ended by itself
-                self._loop.call_soon_threadsafe(self.ask, reason, detail)
+                self._loop.call_soon_threadsafe(partial(self.ask, reason, detail, after_calls=after_calls))
             return
         self.over.set()
         if reason in ("interrupted", "asked"):
             self.hurry.set()
-            self._give_up(CALLS, ALL)
+            if not after_calls:
+                self._give_up(CALLS, ALL)
         if reason in HURRIED or not self._deterministic:
             self.silent.set()
 

@@ -45,7 +45,7 @@ class Counts:
     unasked: int = 0
     """Merges, grafts and steps of numbers that asked no model."""
     unanswered: int = 0
-    """Failed proposals of moves in which no model said anything, and none was paid."""
+    """Failed proposals of moves in which no model said anything and none was paid, or whose question was dropped."""
     tactics: int = 0
     """How often a model was asked for a tactic."""
     steps: int = 0
@@ -62,16 +62,16 @@ class Counts:
 
     @property
     def proposals(self) -> int:
-        """All attempts of the agents, usable or not; the seed is not one."""
-        return self.proposed + self.duplicates + self.failed_proposals
+        """The attempts of the agents, usable or not, but for the unanswered; the seed is not one."""
+        return self.proposed + self.duplicates + self.failed_proposals - self.unanswered
 
     @property
     def charged(self) -> int:
-        """The attempts that count against a limit on proposals: all but those that asked none and the unanswered.
+        """The attempts that count against a limit on proposals: all but those that asked none.
 
         Questions for tactics count, too, and a session of several steps once.
         """
-        return self.proposals - self.unasked - self.unanswered + self.tactics - self.steps + self.sessions
+        return self.proposals - self.unasked + self.tactics - self.steps + self.sessions
 
     @property
     def unusable(self) -> int:
@@ -106,6 +106,22 @@ class Counts:
         self.reference_seconds += cost.wall
 
 
+class CallCost(Struct, frozen=True):
+    """Some calls of models and what they cost; `dollars` are those of calls with a known price."""
+
+    calls: int
+    tokens: int
+    dollars: float
+
+    def __add__(self, other: CallCost) -> CallCost:
+        dollars = picodollars(self.dollars) + picodollars(other.dollars)
+        return CallCost(self.calls + other.calls, self.tokens + other.tokens, dollars / PICO)
+
+    def __sub__(self, other: CallCost) -> CallCost:
+        dollars = picodollars(self.dollars) - picodollars(other.dollars)
+        return CallCost(self.calls - other.calls, self.tokens - other.tokens, dollars / PICO)
+
+
 @dataclass(slots=True)
 class Spending:
     """What was asked of models: attempts (`failed` brought no reply), tokens, and dollars where prices are known.
@@ -124,9 +140,10 @@ class Spending:
     unpriced: int = 0
     """Calls of models whose price was unknown."""
     broken: int = 0
-    """Calls that brought no reply and may be billed all the same: they cost what was set aside, or guessed, for them,
-    `broken_picodollars` in all."""
+    """Calls whose cost is not known, as no reply came or the endpoint did not tell. They are charged all that was set
+    aside for them, `broken_tokens` and `broken_picodollars` in all."""
     broken_picodollars: int = 0
+    broken_tokens: int = 0
 
     @property
     def tokens(self) -> int:
@@ -150,8 +167,19 @@ class Spending:
         self.completion += event.completion
         self.picodollars += picodollars(event.dollars or 0.0)
 
-    def add(self, event: Spent) -> None:
-        """Count one more attempt."""
+    @property
+    def answered(self) -> CallCost:
+        """The calls of which the endpoint told the cost."""
+        picodollars = self.picodollars - self.broken_picodollars
+        return CallCost(self.charged - self.broken, self.tokens - self.broken_tokens, picodollars / PICO)
+
+    @property
+    def uncertain(self) -> CallCost:
+        """The calls that may be billed, and what they cost at most."""
+        return CallCost(self.broken, self.broken_tokens, self.broken_dollars)
+
+    def add(self, event: Spent, held: Reserved | None = None) -> None:
+        """Count one more attempt, for which `held` was set aside."""
         self.calls += 1
         self.charged += not event.failure or bool(event.prompt or event.completion)
         self.failed += bool(event.failure)
@@ -160,9 +188,11 @@ class Spending:
         self.completion += event.completion
         self.picodollars += picodollars(event.dollars or 0.0)
         self.unpriced += event.dollars is None
-        if event.failure and event.estimated and (event.prompt or event.completion):
+        whole = held is not None and event.prompt >= held.prompt and event.completion >= held.completion
+        if event.estimated and (event.failure or whole) and (event.prompt or event.completion):
             self.broken += 1
             self.broken_picodollars += picodollars(event.dollars or 0.0)
+            self.broken_tokens += event.prompt + event.completion
 
 
 @dataclass(slots=True)
@@ -360,11 +390,11 @@ class Authors:
         return not effort.lost if effort else not asked
 
     def unanswered(self, event: Done) -> bool:
-        """Return True if a move failed because no model answered, and none was paid."""
+        """Return True if a move failed because no model answered, and none was paid, or the run ended meanwhile."""
         effort = self.efforts.get((event.move, event.engine, event.agent))
         if not isinstance(event, FailedProposal):
             return False
-        if effort is None:
+        if effort is None or (event.ended and effort.lost):
             return event.ended
         return all(each.calls == each.failed and not each.tokens for each in effort.spent.values())
 
@@ -384,7 +414,8 @@ class Authors:
             self.efforts[key] = effort
         model = effort.model if effort else ""
         if not isinstance(event, Proposed):
-            self.barren[event.engine, event.agent, model, event.operator, event.strategy] += 1
+            if not self.unanswered(event):
+                self.barren[event.engine, event.agent, model, event.operator, event.strategy] += 1
         elif model:
             self.wrote[event.candidate] = model
 

@@ -125,6 +125,8 @@ class History(RunState):
 
     def _forked(self, event: Forked, entry: Entry) -> None:
         self.forked = event
+        self.reserved = {}  # the other run counts what becomes of it
+        self.inherited = copy.copy(self.spent)
         self.started = replace(self._first_start(), population=event.population)
 
     def _stopped(self, event: Stopped, entry: Entry) -> None:
@@ -201,11 +203,11 @@ class History(RunState):
         self.lessons[event.step] = event
 
     def _spent(self, event: Spent, entry: Entry) -> None:
-        self.reserved.pop(event.reserved, None)
-        self.spent.add(event)
+        held = self.reserved.pop(event.reserved, None)
+        self.spent.add(event, held)
         self.authors.pay(event)
         self._answered(event, entry)
-        self.spent_by.setdefault((event.agent, event.model), Spending()).add(event)
+        self.spent_by.setdefault((event.agent, event.model), Spending()).add(event, held)
 
     def _answered(self, event: Spent, entry: Entry) -> None:
         """Note a failure, or the end of an outage: a reply to what was asked before it began is not its end."""

@@ -35,6 +35,7 @@ from evogit.history.counts import (
     Interruption,
     Outage,
     Spending,
+    Step,
 )
 from evogit.history.paired_scores import PairedScores
 from evogit.history.phylogeny import Phylogeny
@@ -91,7 +92,8 @@ class RunState:
         forked: where this run was forked from another one, None where it was not.
         attempts: what the agents tried, whatever came of it.
         span: when the first and the latest entry were written, decisions left out, in seconds since the epoch.
-        spent: what models cost in all; spent_by: the same by (agent, model).
+        spent: what models cost in all; spent_by: the same by (agent, model); inherited: what of it the run that this
+            one was forked from had spent until then.
         outages: model -> the attempts since its last reply, where there are any.
         halts: the latest times in which the engine or a model's endpoint did nothing, and went on.
         course: how it went, by the time of the entries.
@@ -142,6 +144,7 @@ class RunState:
     span: tuple[int, int] = field(default=(0, 0), init=False)
     spent: Spending = field(default_factory=Spending, init=False)
     spent_by: dict[tuple[str, str], Spending] = field(default_factory=dict, init=False)
+    inherited: Spending = field(default_factory=Spending, init=False)
     outages: dict[str, Outage] = field(default_factory=dict, init=False)
     halts: list[Interruption] = field(default_factory=list, init=False)
     reserved: dict[str, Reserved] = field(default_factory=dict, init=False)
@@ -314,6 +317,17 @@ class RunState:
     def interval(self, commit: str, split: str | None = None) -> tuple[float, float] | None:
         """The 95 % interval of the primary metric, (v, v) where scores are exact; None unless it is valid."""
         return self.scores.interval(commit, split)
+
+    def best_so_far(self) -> list[Step]:
+        """Return the steps of the best, but for pruned candidates and falls that an undone decision left behind."""
+        kept, ids = list[Step](), self.phylogeny.ids
+        for step in self.course.steps:
+            if step.best is None or ids[step.best] in self.pruned:
+                continue
+            before = ids[kept[-1].best or 0] if kept else None
+            if before is None or self.repeats or self.fitter(ids[step.best], before):
+                kept.append(step)
+        return kept
 
     def fitter(self, a: str, b: str) -> bool:
         """Whether `a` is strictly better than `b`; a failed candidate is worse than any valid one."""

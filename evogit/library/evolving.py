@@ -10,7 +10,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from inspect import getsourcefile, signature
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, cast
 
@@ -19,7 +20,6 @@ import msgspec
 from evogit.adopt import find_task
 from evogit.config import REPOSITORY_FILE, TASK_FILE, Task
 from evogit.config.run_settings import DEFAULT_SELECTOR, Settings
-from evogit.config.values import nearest
 from evogit.core import EvoGitError, NotFoundError, RefusedError, UsageError
 from evogit.engine.comparability import changed_judge
 from evogit.engine.desk import Desk
@@ -39,6 +39,7 @@ from evogit.review.removing import remove
 from evogit.review.run_list import RunList
 from evogit.run import Run
 from evogit.selection import Selector
+from evogit.selection.custom_selector import Own
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ def prepare(
     tokens: int | None = None,
     calls: int | None = None,
     proposals: int | None = None,
-    selector: str | type[Selector] = DEFAULT_SELECTOR,
+    selector: str | Selector = DEFAULT_SELECTOR,
     seed: int = 0,
     deterministic: bool = False,
     sandbox: str = "auto",
@@ -108,15 +109,14 @@ def prepare(
             exit or a loop in C is the failure of that candidate, and what the function changes in memory is lost.
         name: the run's; by default the task's.
         repository: the folder in which the run lives; by default `evogit-NAME` here.
-        agents: who proposes: `"mutator:4"`, `"editor@MODEL:2"` as for `evogit run --agent`, or instances of `Agent`;
-            `"ask:2"`: you are asked.
+        agents: who proposes: `"mutator:4"`, `"editor@MODEL:2"` as for `evogit run --agent`, instances of `Agent`, or
+            a list of both; `"ask:2"`: you are asked.
         model: what editors ask; alone, all agents are editors.
         dollars: it ends when models have cost this much; `tokens` and `proposals` are limits, too.
         tokens: it ends when models have read and written this many.
         calls: it ends when models were called so often.
         proposals: it ends when this many changes were proposed, usable or not.
-        selector: how parents and survivors are chosen: a name with options, `"FILE.py:Name"`, or a class of your own
-            file, which is called without arguments.
+        selector: how parents and survivors are chosen: as for `evogit run --selector`, or an object of yours.
         seed: of all random choices.
         deterministic: two runs with the same `seed` make the same candidates.
         sandbox: where candidates of a task run; a function has none.
@@ -127,38 +127,31 @@ def prepare(
     """
     found = _task(task, evaluate, metrics=metrics, goal=goal, editable=editable, repeats=repeats)
     population = Population.of(agents, model, sandbox, [found.folder, _place(found, repository)])
+    own = None if isinstance(selector, str) else Own(_name_of(selector), selector)
+    ends: dict[str, Any] = {"evaluations": evaluations, "minutes": minutes, "target": target, "patience": patience}
     paid: dict[str, Any] = {"dollars": dollars, "tokens": tokens, "calls": calls, "proposals": proposals}
     settings = Settings(
         population=population.specs,
         jobs=_jobs(found, evaluate, jobs, sum(spec.count for spec in population.specs)),
-        selector=_selector(selector),
+        selector=selector if isinstance(selector, str) else _name_of(selector),
         seed=seed,
         deterministic=deterministic,
         sandbox=sandbox,
-        evaluations=evaluations,
-        minutes=minutes,
-        target=target,
-        patience=patience,
+        **ends,
         **paid,
         count_repeats=evaluate is not None,
     )
     population.check(settings, found.models)
-    run = _run(_repository(found, repository), found, name, settings, population)
+    run = replace(_run(_repository(found, repository), found, name, settings, population), selector=own)
     run = replace(run, observer=observer, desk=population.desk or (Desk() if evaluate == ASK else None))
     return shown(listed(replace(run, backend=_backend(run, evaluate, timeout, isolated))))
 
 
+def _name_of(selector: object) -> str:
+    return f"{type(selector).__module__}.{type(selector).__qualname__}"
+
+
 CREATING = threading.Lock()  # of threads that begin runs in one new repository: the first one creates it
-
-
-def _selector(given: object) -> str:
-    """Return a selector as settings name it. Raises UsageError if it is neither a name nor a class in a file."""
-    if isinstance(given, str):
-        return given
-    file = getsourcefile(given) if isinstance(given, type) and given.__module__ != "builtins" else None
-    if file is None or not Path(file).is_file() or not isinstance(given, type):
-        raise UsageError(f'expected selector= as a name, "FILE.py:Name" or a class of a file, got {given!r:.100}')
-    return f"{file}:{given.__qualname__}"
 
 
 def _jobs(task: Task, evaluate: object, given: int | None, agents: int) -> int:
@@ -356,9 +349,6 @@ def _as(original: Callable[P, object]) -> Callable[[Callable[..., Result]], Call
     return decorate
 
 
-ARGUMENTS = signature(prepare).parameters
-
-
 @_as(prepare)
 def evolve(*task: Any, **choices: Any) -> Result:
     """Evolve a task, or a seed by a function of your own, until a limit is reached; the same call goes on later.
@@ -366,18 +356,38 @@ def evolve(*task: Any, **choices: Any) -> Result:
     Ctrl-C ends the run cleanly and gives the result so far; a second one raises KeyboardInterrupt at once.
 
     Raises:
-        TypeError: there is no such argument.
         EvoGitError: an argument is wrong, the seed itself fails, or the world does (a disk, a sandbox).
         KeyboardInterrupt: after a second Ctrl-C.
     """
-    for name in choices.keys() - ARGUMENTS.keys():
-        raise TypeError(f"evolve() has no argument {name!r}; {nearest(name, ARGUMENTS)}")
+    try:
+        signature(prepare).bind(*task, **choices)
+    except TypeError as error:
+        raise TypeError(f"evolve: {error}{_meant(choices)}") from None
     run = prepare(*task, **choices)
     try:
         run.evolve_here()
     except EvoGitError as error:
         raise error from _cause(run)
     return Result(run.context)
+
+
+OTHER_NAMES = {
+    **dict.fromkeys(("n_trials", "trials", "iterations", "max_evaluations", "max_metric_calls"), "evaluations="),
+    **dict.fromkeys(("direction", "directions", "minimize", "maximize"), 'metrics={"score": "minimize"}'),
+    **dict.fromkeys(("callback", "callbacks"), "observer="),
+    **dict.fromkeys(("evaluator", "objective", "fitness", "func"), "evaluate="),
+    "n_jobs": "jobs=",
+}
+"""Arguments of other libraries -> what they are here."""
+
+
+def _meant(choices: Mapping[str, object]) -> str:
+    """Return what was probably meant by arguments that there are not."""
+    names = list(signature(prepare).parameters)
+    for name in choices:
+        if name not in names and (meant := OTHER_NAMES.get(name) or "".join(get_close_matches(name, names, 1))):
+            return f"; did you mean {meant.rstrip('=')}?" if meant.endswith("=") or meant in names else f"; use {meant}"
+    return "; the program is the first argument, seed= is for random choices" if "task" not in choices else ""
 
 
 def _cause(run: Run) -> BaseException | None:

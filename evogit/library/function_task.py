@@ -123,7 +123,7 @@ def metrics_of(given: Metrics) -> tuple[Metric, ...]:
     odd = []
     for name, way in names.items():
         is_name = isinstance(name, str) and name.strip() == name != FEEDBACK and name.isprintable()
-        is_name = is_name and not name.endswith((":minimize", ":maximize"))  # as some write it elsewhere
+        is_name = is_name and name.rpartition(":")[2] not in ("maximize", "minimize", "max", "min")
         if not is_name or not 0 < len(name) <= 60 or way not in ("maximize", "minimize"):
             odd.append(f"{name!r}: {way!r}")
     if odd or not names:

@@ -30,7 +30,8 @@ class Population(Struct, frozen=True, kw_only=True):
     """Agents, as settings tell of them, and what makes them or, of a program's own, they themselves."""
 
     specs: tuple[AgentSpec, ...]
-    agents: tuple[Agent, ...] = ()
+    agents: tuple[Agent | AgentSpec, ...] = ()
+    """Instances of the caller, in their place among the names of others; none: all are names."""
     models: Models = no_models
     programs: ProgramAgents = no_programs
     secrets: tuple[str, ...] = ()
@@ -53,26 +54,32 @@ class Population(Struct, frozen=True, kw_only=True):
         """
         alone = isinstance(given, str | AgentSpec) or hasattr(given, "propose")
         asked = cast(list[AgentLike], [given] if alone else list(cast(Sequence[AgentLike], given)))
-        own = tuple(each for each in asked if not isinstance(each, str | AgentSpec))
-        if own and (len(own) < len(asked) or model):
-            raise UsageError("expected agents that are all instances of your own classes, or all names; got both")
+        own = [each for each in asked if not isinstance(each, str | AgentSpec)]
         if odd := [each for each in own if isinstance(each, type) or not isinstance(getattr(each, "kind", None), str)]:
             raise UsageError(
                 f"expected names of agents, or instances of classes derived from Agent, got {odd[0]!r:.100}"
             )
-        if own:
-            return cls(specs=tuple(AgentSpec(each.kind) for each in own), agents=own)
-        named = [each if isinstance(each, AgentSpec) else AgentSpec.parse(str(each)) for each in asked]
-        if model and not asked:
-            named = [AgentSpec("editor", model, EDITORS)]
+        members = [AgentSpec.parse(each) if isinstance(each, str) else each for each in asked]
+        named = tuple(each for each in members if isinstance(each, AgentSpec))
+        if model and not (named or own):
+            named = (AgentSpec("editor", model, EDITORS),)
         if any(spec.kind == ASK for spec in named):
-            return cls._asking(named)
-        return cls._opened(tuple(named) or Settings().population, model, sandbox, private)
+            return cls._asking(members)
+        if not own:
+            return cls._opened(named or Settings().population, model, sandbox, private)
+        if model and not any(spec.kind != "mutator" for spec in named):
+            raise UsageError(f"expected agents that ask a model beside model={model!r}, such as 'editor:2'")
+        others = cls._opened(named, model, sandbox, private)
+        specs = iter(others.specs)
+        agents = tuple(next(specs) if isinstance(each, AgentSpec) else each for each in members)
+        kinds = tuple(each if isinstance(each, AgentSpec) else AgentSpec(each.kind) for each in agents)
+        return replace(others, specs=kinds, agents=agents)
 
     @classmethod
-    def _asking(cls, specs: Sequence[AgentSpec]) -> Population:
-        if any(spec.kind != ASK for spec in specs):
-            raise UsageError(f'expected agents that all ask, such as "{ASK}:2", got {", ".join(map(str, specs))}')
+    def _asking(cls, members: Sequence[Agent | AgentSpec]) -> Population:
+        specs = [each for each in members if isinstance(each, AgentSpec)]
+        if len(specs) < len(members) or any(spec.kind != ASK for spec in specs):
+            raise UsageError(f'expected agents that all ask, such as "{ASK}:2", got {", ".join(map(str, members))}')
         desk = Desk()
         agents = tuple(AskingAgent(desk) for spec in specs for _ in range(spec.count))
         return cls(specs=tuple(specs), agents=agents, desk=desk)

@@ -68,7 +68,12 @@ def runs(folder: str | Path | Repository = ".") -> dict[str, Result]:
 
 
 def _opened(folder: str | Path | Repository) -> Repository:
-    return folder if isinstance(folder, _Repository) else Repository.discover(Path(folder))
+    if isinstance(folder, _Repository):
+        return folder
+    try:
+        return Repository.discover(Path(folder))
+    except NotFoundError as error:
+        raise NotFoundError(f"expected a folder of a Git repository with a run, got {str(folder)!r}") from error
 
 
 class Result:
@@ -144,8 +149,8 @@ class Result:
     @property
     def moments(self) -> list[TimelinePoint]:
         """How the run stood after each evaluation: best, value, seconds, tokens, dollars."""
-        found = course(self.name, entries_of(self.repository, self.name))
-        return [moment for moment in found if moment.candidate]
+        known = [entry for entry in entries_of(self.repository, self.name) if entry.seq <= self.history.seq]
+        return [moment for moment in course(self.name, known) if moment.candidate]
 
     @property
     def curve(self) -> list[tuple[int, float]]:

@@ -133,16 +133,20 @@ class Reservation(Struct, frozen=True):
     worst: TokenUsage | None = None  # its tokens at most; None if no limit of the run is in force, and these bound it:
     held: int = 0  # tokens that a session holds of its own limit,
     most: int | None = None  # of which the reply may have so many
+    bounds: bool = True  # False if no limit depends on how long the reply is, so that it may have any length
     made: float = field(default_factory=time.time)
 
     @property
     def ceiling(self) -> int | None:
         """The tokens that the reply may have, which the endpoint must be told; None: as many as it likes."""
-        return self.worst.completion if self.worst else self.most
+        return self.worst.completion if self.worst and self.bounds else self.most
 
-    def bound(self, usage: TokenUsage) -> TokenUsage:
-        """What an attempt is charged: what the endpoint told, else all that was set aside, as it may be billed."""
-        if not usage.estimated or self.worst is None:
+    def bound(self, usage: TokenUsage, failure: str = "") -> TokenUsage:
+        """What an attempt is charged: what the endpoint told, else all that was set aside, as it may be billed.
+
+        If no limit bounds it, a reply that came whole is charged by its text.
+        """
+        if not usage.estimated or self.worst is None or not (self.bounds or failure):
             return usage
         prompt, completion = (
             max(getattr(each, name) for each in (usage, self.worst)) for name in ("prompt", "completion")

@@ -57,7 +57,7 @@ class CommandAccount:
         self, model: Model, usage: TokenUsage, failure: str = "", reservation: Reservation | None = None
     ) -> None:
         """Count one attempt; where the endpoint does not say what it took, all that was set aside."""
-        usage = reservation.bound(usage) if reservation else usage
+        usage = reservation.bound(usage, failure) if reservation else usage
         self.attempts += 1
         self.tokens += usage.prompt + usage.completion
         self.spent += model.price.of(usage) if model.price else 0.0

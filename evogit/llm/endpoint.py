@@ -318,7 +318,7 @@ class Endpoint:
             failure, usage = str(error), TokenUsage()
             raise
         finally:
-            account.charge(self, reservation.bound(usage), failure, reservation)
+            account.charge(self, reservation.bound(usage, failure), failure, reservation)
         return text
 
     def _pause(self, attempt: int, wait: float | None, longest: float) -> float:

@@ -5,6 +5,10 @@ sha256 of model and messages, without what was measured), `model`, `move`, `atte
 tokens: prompt, cached, completion; null when unknown), `written` and `long` of the price where it has them, `context`,
 `charges` (what every attempt used, and why it failed), and `reply` or `error`, with `limit` if what was left of that
 did not pay for the question.
+
+Between them are lines on the order of moves: `turn` (`begin`, `plan`, `propose`, `apply`), `start` (which start of an
+engine), `move`, `place` (of the agent that plans, from 0), and for `begin` the `task` (its digest) and the number of
+`agents`.
 """
 
 from __future__ import annotations
@@ -17,11 +21,11 @@ import stat
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from msgspec import DecodeError, Struct, ValidationError
+from msgspec import DecodeError, Struct, ValidationError, to_builtins
 from msgspec import json as json_lines
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from evogit.core import UsageError
 from evogit.llm import (
@@ -31,6 +35,7 @@ from evogit.llm import (
     ModelError,
     Price,
     Question,
+    RefusingModelError,
     Reservation,
     SpendingLimitError,
     TokenUsage,
@@ -85,7 +90,50 @@ class Recorder:
             raise UsageError(f"cannot write the recording {self._file}: {error.strerror}") from error
 
 
+MAX_MISSES = 3  # questions, if a recording has no answer to any: it is of another run
 NOTHING = Price(prompt=0, cached=0, completion=0)  # what a model costs of which nothing was recorded
+
+
+class RecordedTurn(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One line on the order of moves."""
+
+    turn: Literal["begin", "plan", "propose", "apply"]
+    start: str
+    move: int = 0
+    place: int = 0
+    task: str = ""
+    agents: int = 0
+
+
+class MoveOrder:
+    """The order of the moves of a run: written by its `recorder`, or read and, once that is `followed`, repeated."""
+
+    def __init__(self, turns: Sequence[RecordedTurn] = (), recorder: Recorder | None = None) -> None:
+        self._turns = turns
+        self._recorder = recorder
+        self._start = os.urandom(4).hex()
+        self.followed = False
+
+    def note(self, turn: RecordedTurn) -> None:
+        """Write one more turn of this start."""
+        if self._recorder:
+            self._recorder.write(to_builtins(replace(turn, start=self._start)))
+
+    def begin(self, task: str, agents: int, first: int) -> list[RecordedTurn]:
+        """Return the turns to repeat from the move `first` on; [] if none are recorded of this task and crew.
+
+        Of a move that was planned and came to nothing, as all that was left to do was in flight, there are none.
+        """
+        self.note(RecordedTurn(turn="begin", start="", task=task, agents=agents))
+        starts = [each.start for each in self._turns]
+        runs = [start for start, before in zip(starts, [None, *starts], strict=False) if start != before]
+        begun = [each for each in self._turns if each.turn == "begin"]
+        if len(runs) > len(set(runs)) or any((each.task, each.agents) != (task, agents) for each in begun):
+            return []  # engines worked side by side, or on something else
+        made = {(each.start, each.move) for each in self._turns if each.turn == "propose"}
+        turns = [each for each in self._turns if (each.start, each.move) in made and each.move >= first]
+        self.followed = bool(turns)
+        return turns
 
 
 class RecordedModel:
@@ -162,8 +210,13 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
 class ReplayedModel:
     """Answers from a recording, charged as then, by move and attempt if there are several of a question."""
 
-    def __init__(self, name: str, records: Sequence[RecordedCall]) -> None:
+    def __init__(self, name: str, records: Sequence[RecordedCall], order: MoveOrder | None = None) -> None:
         self.name = name
+        self._order = order or MoveOrder()
+        self._missed = 0
+        self._is_its_own = False  # it is, once it has an answer
+        self._records = list(records)
+        self._keys = {record.key for record in records}
         first = records[0] if records else None
         self.price: Price | None = NOTHING
         self.context = 100_000
@@ -171,22 +224,15 @@ class ReplayedModel:
             prices = dict(zip(("prompt", "cached", "completion"), first.price, strict=True)) if first.price else None
             self.price = None if prices is None else Price(**prices, written=first.written, long=first.long)
             self.context = max(first.context, 1)
-        self._left: dict[str, list[RecordedCall]] = defaultdict(list)
-        for record in records:
-            self._left[record.key].append(record)
 
     async def ask(self, question: Question, account: Account) -> str:
-        """The recorded reply."""
+        """The recorded reply.
+
+        Where the order of moves is followed it is that of the same move, whatever times and ids the question tells.
+        """
         account.check()
-        key = question_key(self.name, question)
-        left = self._left.get(key)
-        if not left:
-            begins = question.messages[-1].content[:60] if question.messages else ""
-            often = " so often" if key in self._left else ""
-            raise ModelError(f"the recording does not have this question{often}: {key[:12]}, {begins!r}...")
-        here = (question.move, question.attempt)
-        record = next((record for record in left if (record.move, record.attempt) == here), left[0])
-        left.remove(record)
+        record = self._find(question)
+        self._records.remove(record)
         await asyncio.sleep(0)
         for charge in record.charges:
             await charge_known(account, self, charge.usage, charge.failure)
@@ -196,6 +242,22 @@ class ReplayedModel:
         if record.reply is None:
             raise ModelError(record.error)
         return without_thoughts(record.reply)
+
+    def _find(self, question: Question) -> RecordedCall:
+        key, here = question_key(self.name, question), (question.move, question.attempt)
+        moves = [each for each in self._records if (each.move, each.attempt) == here]
+        same = [each for each in self._records if each.key == key]
+        matches = [*(each for each in moves if each.key == key), *(moves if self._order.followed else same)]
+        if matches:
+            self._is_its_own = True
+            return matches[0]
+        self._missed += 1
+        begins = question.messages[-1].content[:60] if question.messages else ""
+        often = " so often" if key in self._keys else ""
+        missing = f"the recording does not have this question{often}: {key[:12]}, {begins!r}..."
+        if self._keys and self._missed >= MAX_MISSES and not self._is_its_own:
+            raise RefusingModelError(f"{missing}; it is of another run")
+        raise ModelError(missing)
 
 
 def question_key(model: str, question: Question) -> str:
@@ -207,8 +269,8 @@ def question_key(model: str, question: Question) -> str:
     return hashlib.sha256(json.dumps([model, messages]).encode()).hexdigest()
 
 
-def read_recording(file: Path) -> dict[str, list[RecordedCall]]:
-    """Return model -> its whole records. Raises UsageError: the file cannot be read or is not a recording."""
+def read_recording(file: Path) -> tuple[dict[str, list[RecordedCall]], list[RecordedTurn]]:
+    """Return model -> its whole records, and the turns. Raises UsageError: it cannot be read or is no recording."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):
             raise UsageError(f"expected a file as the recording, got {file}, which is none")
@@ -216,8 +278,12 @@ def read_recording(file: Path) -> dict[str, list[RecordedCall]]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the recording {file}: {error}") from error
     records: dict[str, list[RecordedCall]] = defaultdict(list)
+    turns = list[RecordedTurn]()
     for number, line in enumerate(lines, 1):
         try:
+            if line.startswith('{"turn"'):
+                turns.append(json_lines.decode(line, type=RecordedTurn))
+                continue
             record = json_lines.decode(line, type=RecordedCall)
         except (ValidationError, RecursionError) as error:
             raise UsageError(f"{file}, line {number}: expected a record of --record, got {error!r}") from None
@@ -226,4 +292,4 @@ def read_recording(file: Path) -> dict[str, list[RecordedCall]]:
         records[record.model].append(record)
     if not records:
         raise UsageError(f"expected a recording that `evogit run --record` made, found no record in {file}")
-    return dict(records)
+    return dict(records), turns

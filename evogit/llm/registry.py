@@ -7,7 +7,7 @@ import json
 import os
 import random
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -16,7 +16,15 @@ from evogit.config.user_settings import ModelTable, UserSettings, endpoint_url, 
 from evogit.core import UsageError
 from evogit.llm import CredentialError, Model, Price
 from evogit.llm.reader import ReaderProcess
-from evogit.llm.recording import RecordedModel, Recorder, ReplayedModel, read_recording
+from evogit.llm.recording import (
+    MoveOrder,
+    RecordedCall,
+    RecordedModel,
+    RecordedTurn,
+    Recorder,
+    ReplayedModel,
+    read_recording,
+)
 from evogit.llm.script import SCRIPT, ScriptedModel
 from evogit.subprocesses import PIPE, TimeoutExpired, shell, start
 
@@ -46,7 +54,11 @@ class OpenModels:
         self._clients: dict[tuple[str, str], Client] = {}
         self._models: dict[str, Model] = {}
         self._recorder = Recorder(record, self._secrets) if record else None
-        self._recorded = read_recording(replay) if replay else None
+        self._recorded: dict[str, list[RecordedCall]] | None = None
+        turns: Sequence[RecordedTurn] = ()
+        if replay:
+            self._recorded, turns = read_recording(replay)
+        self.order = MoveOrder(turns, self._recorder) if record or replay else None
         self._replay = replay
         self.reader = ReaderProcess()
 
@@ -108,7 +120,7 @@ class OpenModels:
             if name not in self._recorded and not optional_in_recording:
                 known = ", ".join(sorted(self._recorded)) or "none"
                 raise UsageError(f"{self._replay} has no replies of the model {name!r}; those it has: {known}")
-            return ReplayedModel(name, self._recorded.get(name, []))
+            return ReplayedModel(name, self._recorded.get(name, []), self.order)
         if name.startswith(SCRIPT):
             return ScriptedModel(Path(name.removeprefix(SCRIPT)))
         return self._endpoint(name, self._table(name))

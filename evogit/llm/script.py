@@ -41,11 +41,11 @@ class ScriptedModel:
         self._replies = others if others and not first.strip() else [first, *others]
 
     async def ask(self, question: Question, account: Account) -> str:
-        """The next reply of the file; its tokens are estimated, and cost what `price` says."""
+        """The next reply of the file; its tokens are a quarter of its bytes, and cost what `price` says."""
         await asyncio.sleep(0)
         reply = self._replies[(question.move - 1 + question.attempt) % len(self._replies)]
         prompt = sum(estimate_tokens(message.content) for message in question.messages)
-        usage = TokenUsage(prompt=prompt, completion=estimate_tokens(reply), estimated=True)
+        usage = TokenUsage(prompt=prompt, completion=estimate_tokens(reply))
         await charge_known(account, self, usage)
         return without_thoughts(reply)
 

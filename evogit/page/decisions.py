@@ -167,7 +167,7 @@ def _stop(run: FollowedRun, asked: Mapping[str, Any]) -> Act:
     at_work = run.repository.engines(run.history.run).alive()
     if not at_work:
         raise RefusedError("no engine is at work on this run, so there is nothing to stop")
-    words = [f"stop {len(at_work)} engine{'s' * (len(at_work) != 1)}", "nothing is lost; `evogit run` resumes the run"]
+    words = [f"stop {len(at_work)} engine{'s' * (len(at_work) != 1)}", "`evogit run` resumes the run"]
     return Act(words, lambda: decide(run.run, _decision(run, "stop", asked)))
 
 

@@ -281,6 +281,7 @@ class FollowedRun:
         delta: Record = {"after": before["position"], **now, "now": time.time()}
         if history.started:
             delta["added"] = self._columns.of(known)
+            delta["titles"] = [each.title for each in list(history.phylogeny)[known:]]
             delta["changed"] = [self._columns.row(each) for each in self._rows(known)]
             delta["places"] = places(history)
         if delta["marks"] == before["marks"]:

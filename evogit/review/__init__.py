@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evogit.review.json_records import SCHEMA, candidate_record, graph_record, status_record
     from evogit.review.runs import agents, kinds, open_run, own_names, resolve
     from evogit.review.spending import (
+        Costs,
         EarlierStarts,
         Use,
         choices,
@@ -37,7 +38,7 @@ __getattr__ = lazy_exports(
         "graph": ["Cell", "Row", "SkeletonEdge", "most_telling", "rows"],
         "json_records": ["SCHEMA", "candidate_record", "graph_record", "status_record"],
         "runs": ["agents", "kinds", "open_run", "own_names", "resolve"],
-        "spending": ["EarlierStarts", "Use", "choices", "last_limits", "last_settings", "last_start"]
+        "spending": ["Costs", "EarlierStarts", "Use", "choices", "last_limits", "last_settings", "last_start"]
         + ["spending_by_model", "spending_record", "used", "uses"],
     },
 )

@@ -63,8 +63,8 @@ class Contribution:
 
     @property
     def dollars(self) -> float | None:
-        """What models were paid; None where a price is not known."""
-        return None if self.spent.unpriced else self.spent.dollars
+        """What models were paid for calls that they answered; None where a price is not known."""
+        return None if self.spent.unpriced else self.spent.answered.dollars
 
     @property
     def dollars_per_improvement(self) -> float | None:
@@ -83,7 +83,7 @@ class Contribution:
         """As JSON has it."""
         keys = (*COUNTS, "best_step", "gained", "dollars", "dollars_per_improvement")
         told = {key: getattr(self, key) for key in keys}
-        return {"name": name, **told, "calls": self.spent.calls, "tokens": self.spent.tokens}
+        return {"name": name, **told, "calls": self.spent.calls, "tokens": self.spent.answered.tokens}
 
 
 def contributions(history: History) -> dict[str, list[Record]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from itertools import zip_longest
@@ -107,21 +107,25 @@ class Cell:
     dotted: bool = False
 
 
-def lanes(rows: Sequence[Row], trunk: str | None = None) -> list[list[Cell]]:
-    """A list of cells for each row; the first parents of `trunk` (the best, say) stay in the leftmost lane."""
-    layout = _Layout(trunk)
-    return [layout.place(row) for row in rows]
+def lanes(rows: Sequence[Row], trunk: str | None = None, limit: int | None = None) -> Iterator[list[Cell]]:
+    """Yield the cells of each row; the first parents of `trunk` (the best, say) stay in the leftmost lane.
+
+    Only the first `limit` lanes have cells, as a large graph has hundreds of lanes in each row.
+    """
+    layout = _Layout(trunk, limit)
+    return (layout.place(row) for row in rows)
 
 
 class _Layout:
     """The lanes between two rows: each is free (None) or leads down to a candidate."""
 
-    def __init__(self, trunk: str | None) -> None:
+    def __init__(self, trunk: str | None, limit: int | None) -> None:
+        self._limit = limit
         self._lanes: list[SkeletonEdge | None] = [SkeletonEdge(trunk, True)] if trunk else []
         self._reserved = trunk is not None  # the first lane, until its candidate comes: nothing is drawn there
 
     def place(self, row: Row) -> list[Cell]:
-        above = self._drawn()
+        above = self._drawn()[: self._limit]
         arriving = [i for i, lane in enumerate(self._lanes) if lane and lane.parent == row.candidate.commit]
         here = arriving[0] if arriving else self._free(0, ())
         self._reserved &= here != 0
@@ -134,9 +138,10 @@ class _Layout:
                 (Way.UP if over else Way(0)) | (Way.DOWN if under else Way(0)),
                 broken=over is under and over is not None and not over.direct,
             )
-            for over, under in zip_longest(above, self._drawn())
+            for over, under in zip_longest(above, self._drawn()[: self._limit])
         ]
-        cells[here].node = True
+        if here < len(cells):
+            cells[here].node = True
         for there in sorted([*arriving[1:], *joined], key=lambda each: each in joined and joined[each].inspiration):
             _bridge(cells, here, there, dotted=there in joined and joined[there].inspiration)
         while self._lanes and self._lanes[-1] is None:
@@ -167,7 +172,6 @@ def _bridge(cells: list[Cell], here: int, there: int, *, dotted: bool) -> None:
     left, right = min(here, there), max(here, there)
     for cell in cells[left:right]:
         cell.dotted |= dotted and not cell.ways & Way.RIGHT
-    cells[left].ways |= Way.RIGHT
-    cells[right].ways |= Way.LEFT
-    for cell in cells[left + 1 : right]:
-        cell.ways |= Way.LEFT | Way.RIGHT
+        cell.ways |= Way.RIGHT
+    for cell in cells[left + 1 : right + 1]:
+        cell.ways |= Way.LEFT

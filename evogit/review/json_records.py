@@ -165,7 +165,7 @@ def status_record(repository: Repository, history: History) -> Record:
         "diversity": diversity_record(history),
         "contributions": contributions(history),
         "choices": choices(history),
-        "spending": spending_record(history),
+        "spending": spending_record(repository, history),
         "promoted": sorted(history.promoted),
         "pruned": len(history.pruned),
         "reviews": reviews_record(history),
@@ -220,10 +220,11 @@ def _point(history: History, commit: str | None) -> Record | None:
 
 
 HOW = {
-    "interrupted": "interrupted; nothing is lost",
+    "interrupted": "interrupted; `evogit run` resumes it",
     "asked": "stopped on request",
     "best-known": "reached the best possible value",
     "stages": "went through all stages",
+    "replayed": "came to the end of the recording",
     "exhausted": "200 moves in a row made nothing new",
     "error": "failed",
 }

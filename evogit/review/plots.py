@@ -88,7 +88,7 @@ def _best(axes: Axes, runs: Sequence[History]) -> None:
 
 def _draw_best(axes: Axes, history: History, colour: str) -> None:
     ids = history.phylogeny.ids
-    points = [(step.evaluations, ids[step.best]) for step in history.course.steps if step.best is not None]
+    points = [(step.evaluations, ids[step.best]) for step in history.best_so_far() if step.best is not None]
     if not points:
         raise UsageError(f"expected an evaluated candidate of the run {history.run}, got none")
     points.append((history.counts.evaluated, points[-1][1]))

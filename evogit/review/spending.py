@@ -8,12 +8,14 @@ from dataclasses import fields
 from operator import add, attrgetter
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from evogit.config.custom_classes import code_claim, is_own
 from evogit.config.run_settings import AgentSpec, RunLimits, Settings, Total
+from evogit.core import host_of
 from evogit.history import History, Spending
+from evogit.history.counts import CallCost
 from evogit.repository import Repository
 from evogit.text import one_line
 from evogit.trust import Claim
@@ -28,6 +30,8 @@ class Use(Struct, frozen=True):
     what: Total
     used: float
     most: float
+    held: float = 0.0
+    """How much of what is used is set aside for calls in flight, and for those of engines that were killed."""
 
     @property
     def share(self) -> float:
@@ -106,9 +110,9 @@ class EarlierStarts(Struct, frozen=True):
             yield code_claim(code, f"the selector that {self.foreign.effect} chose")
 
 
-def used(history: History, limit: Total) -> float:
-    """How much of what a limit is on the run has used so far, what is set aside for questions in flight included."""
-    spent, counts = history.committed(), history.counts
+def used(history: History, limit: Total, *, held: bool = True) -> float:
+    """How much of what a limit is on the run has used so far; `held`: with what is set aside for calls in flight."""
+    spent, counts = history.committed() if held else history.spent, history.counts
     return {
         "dollars": spent.dollars,
         "tokens": spent.tokens,
@@ -120,7 +124,8 @@ def used(history: History, limit: Total) -> float:
 
 def uses(history: History, limits: RunLimits) -> list[Use]:
     """What is used of every limit on totals that there is, the one that is nearest to its end first."""
-    shares = [Use(what, used(history, what), most) for what, most in limits.totals.items() if most is not None]
+    totals = ((what, used(history, what), most) for what, most in limits.totals.items() if most is not None)
+    shares = [Use(what, now, most, now - used(history, what, held=False)) for what, now, most in totals]
     return sorted(shares, key=lambda use: -use.share)
 
 
@@ -140,10 +145,47 @@ def added(one: Spending, other: Spending) -> Spending:
     return Spending(*map(add, _AMOUNTS(one), _AMOUNTS(other)))
 
 
-def spending_record(history: History) -> dict[str, Any]:
+class Costs(Struct, frozen=True):
+    """What calls of models cost, told apart by what is known of it.
+
+    Attributes:
+        answered: the calls of this run of which the endpoint told the cost: what its own log says.
+        in_flight: the calls that are under way, at most.
+        at_most: the calls of this run that may be billed, as no reply came, it took too long or its engine was killed.
+        inherited: what the run that this one was forked from had spent, of both kinds.
+    """
+
+    answered: CallCost
+    in_flight: CallCost
+    at_most: CallCost
+    inherited: CallCost
+
+    @property
+    def calls(self) -> int:
+        """All of them."""
+        return self.answered.calls + self.in_flight.calls + self.at_most.calls + self.inherited.calls
+
+    @classmethod
+    def of(cls, history: History, repository: Repository | None = None) -> Costs:
+        """Return those of a run; without its repository no engine counts as killed."""
+        flying, lost, before = Spending(), Spending(), history.inherited
+        alive = repository.engines(history.run).alive() if repository and history.reserved else []
+        for event in history.reserved.values():
+            here = repository is not None and host_of(event.engine) == repository.host
+            (lost if here and event.engine not in alive else flying).hold(event)
+        return cls(
+            answered=history.spent.answered - before.answered,
+            in_flight=flying.answered,
+            at_most=history.spent.uncertain - before.uncertain + lost.answered,
+            inherited=before.answered + before.uncertain,
+        )
+
+
+def spending_record(repository: Repository, history: History) -> dict[str, Any]:
     """What models were asked and paid, in all and by agent and model, and the limits of the last start."""
     by = [{"agent": agent, "model": model, **_record(each)} for (agent, model), each in history.spent_by.items()]
-    return {**_record(history.spent), "limits": last_limits(history).totals, "by": by}
+    costs = to_builtins(Costs.of(history, repository))
+    return {**_record(history.spent), **costs, "limits": last_limits(history).totals, "by": by}
 
 
 def _record(spending: Spending) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from msgspec import ValidationError, convert, to_builtins
 
@@ -17,7 +18,7 @@ from evogit.selection import KINDS, Move, Mutation, Selector
 
 
 class Own:
-    """The selector that `FILE.py:Name` names, its class called without arguments.
+    """The selector that `FILE.py:Name` names, its class called without arguments, or an instance of the caller.
 
     Such a file needs no more than this:
 
@@ -34,14 +35,19 @@ class Own:
                 return not history.fitter(history.head(agent), child)
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, instance: Any = None) -> None:
         self._text = text
-        made = load(text)
+        self._file = str(Path(text.rpartition(":")[0]).resolve())
+        made: Any = load(text) if instance is None else None
         with self._explained():
-            self._selector: Selector = made()
+            self._selector: Selector = made() if made else instance
         missing = [name for name in ("next_move", "adopts") if not callable(getattr(self._selector, name, None))]
-        if missing:
-            raise UsageError(f"expected {text} to be a selector with {' and '.join(missing)}, got {self._selector!r}")
+        if missing or isinstance(self._selector, type):
+            needs = " and ".join(missing) or "next_move and adopts, an instance"
+            raise UsageError(f"expected {text} to be a selector with {needs}, got {self._selector!r:.200}")
+        if instance is not None:
+            code = getattr(type(instance).next_move, "__code__", None)
+            self._file = code.co_filename if code else ""
 
     def next_move(self, history: History, agent: str, rng: random.Random) -> Move:
         """What the person's selector says, if it can be done.
@@ -78,7 +84,7 @@ class Own:
         try:
             yield
         except (Exception, SystemExit) as error:
-            file = str(Path(self._text.rpartition(":")[0]).resolve())
-            lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+            frames = traceback.extract_tb(error.__traceback__)
+            lines = [frame.lineno for frame in frames if frame.filename == self._file]
             place = f", line {lines[-1]}" if lines else ""
             raise ConfigError(f"the selector {self._text} failed{place}: {type(error).__name__}: {error}") from error

@@ -399,6 +399,18 @@ def module(functions: int) -> bytes:
     return ("import math\n\n\n" + "\n".join(texts)).encode()
 
 
+@pytest.mark.parametrize(("functions", "is_whole"), [(12, True), (40, False)])
+def test_a_program_of_several_files_is_shown_whole_unless_it_is_large(
+    lab: Lab, functions: int, is_whole: bool
+) -> None:
+    files = {f"src/part{each}.py": module(functions) for each in range(12)}
+    told = written(lab, lab.add(files, evaluation=1.0))
+    size = sum(map(len, files.values())) // 4
+    assert (briefing.BUDGET * 0.4 < size < briefing.WHOLE_CODE) == is_whole
+    assert all(path in told.text and text.decode() in told.text for path, text in files.items()) == is_whole
+    assert sum(told.tokens.values()) < briefing.BUDGET + briefing.WHOLE_CODE / 2
+
+
 def test_of_a_large_file_a_map_is_shown_and_the_bodies_that_matter(lab: Lab) -> None:
     said = feedback(profile="1.2 s in work_77", tests='File "src/parts.py", line 1500, in work_136')
     files = {"src/parts.py": module(200), "main.py": b"VALUE = 1\n"}

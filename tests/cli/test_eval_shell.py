@@ -97,6 +97,15 @@ def test_eval_refuses_protected_changes_unless_they_may_be_left_out(cli: Cli, mi
     assert cli("check", "--uncommitted", "nowhere", cwd=mine).code == 3
 
 
+def test_a_folder_is_evaluated_by_a_task_of_which_there_is_no_run(cli: Cli, tmp_path: Path) -> None:
+    task = write_task(tmp_path / "task")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "program.py").write_text(PROGRAM.replace("C = 3.0", "C = 20.0"))
+    done = cli("check", "work", "--uncommitted", "--task", str(task), "--sandbox", "none", "--json")
+    assert (done.code, done.json["status"], done.json["changed"]) == (0, "ok", ["program.py"])
+    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["task", "work"]
+
+
 @pytest.mark.slow
 def test_eval_takes_an_exported_folder_of_a_task_that_is_elsewhere(cli: Cli, tmp_path: Path) -> None:
     write_task(tmp_path / "task")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import signal
 import subprocess
@@ -24,8 +25,8 @@ from evogit.llm import Price
 from evogit.llm.endpoint import Patience
 from evogit.review import EarlierStarts
 from evogit.testing import SCORE
-from tests.clock import PATIENCE
-from tests.openai_server import CUT, EMPTY, NOT_JSON, RESET, Behaviour, Request, Server, reply, serve
+from tests.clock import PATIENCE, wait_until
+from tests.openai_server import CUT, EMPTY, NOT_JSON, RESET, SILENT, Behaviour, Request, Server, reply, serve
 
 from .conftest import Cli, Forked, environment
 from .test_run import Screen
@@ -354,3 +355,149 @@ def test_engines_that_join_and_one_that_is_killed_never_exceed_what_the_endpoint
     assert (done.code, done.json["stopped_because"]) == (0, "dollars"), done.err
     assert till.billed <= done.json["spending"]["dollars"] + 1e-9
     assert 2.7 < done.json["spending"]["dollars"] <= 3
+
+
+@dataclass
+class Log:
+    """An endpoint with a log of its own: it answers `left` more questions, and holds all others until they hang up."""
+
+    left: int
+    replies: int = 0
+    latency: float = 0.05
+
+    def answer(self, request: Request) -> Behaviour:
+        if not self.left:
+            return SILENT
+        self.left -= 1
+        self.replies += 1
+        change = f"Number {self.replies}\n<<<<<<< WRITE solution.py\nx = {self.replies}\n>>>>>>> END"
+        return reply(change, prompt=600, completion=100, latency=self.latency)
+
+    @property
+    def bill(self) -> tuple[int, float]:
+        """The calls and their dollars."""
+        return self.replies, pytest.approx(self.replies * (600 + 248.5 * 100) / 1e6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limits", [("--proposals", "40"), ("--dollars", "9"), ("--calls", "40")])
+def test_what_is_answered_is_what_the_endpoint_logged_whatever_ends_a_call(
+    cli: Cli, place: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: tuple[str, str]
+) -> None:
+    """A kill, a resume, a stop, a fork and time-outs: all other calls are in flight or may be billed."""
+    monkeypatch.setattr("evogit.engine.stop_request.CALLS", 0.05)
+    log, file = Log(left=3), tmp_path / "settings.toml"
+
+    def start(*arguments: str, asked: int) -> Forked:
+        before = len(server.requests)
+        engine = Forked(["run", "sine", *arguments], cwd=tmp_path, env=environment(tmp_path, **place))
+        wait_until(lambda: len(server.requests) == before + asked)
+        return engine
+
+    def costs(name: str = "sine") -> tuple[tuple[int, float], int, int]:
+        record = cli("-C", "evogit-sine", "status", "--json", "--name", name, **place).json
+        spending = record["spending"]
+        parts = [spending[each] for each in ("answered", "in_flight", "at_most", "inherited")]
+        assert sum(each["dollars"] for each in parts[::2]) + parts[3]["dollars"] >= spending["dollars"] - 1e-9
+        assert all(each["dollars"] >= 0.09 * each["calls"] for each in parts[1:3]), "at most is what a reply may take"
+        return (parts[0]["calls"], parts[0]["dollars"]), parts[1]["calls"], parts[2]["calls"]
+
+    with serve([log.answer]) as server:
+        file.write_text(re.sub('base_url = "[^"]*"', f'base_url = "{server.url}"', file.read_text()))
+        engine = start("--model", "dear", "--agents", "2", *limits, "--yes", asked=5)
+        wait_until(lambda: costs() == (log.bill, 2, 0))
+        engine.kill()
+        engine.wait(timeout=PATIENCE)
+        assert costs() == (log.bill, 0, 2)
+        log.left = 3
+        engine = start(asked=5)
+        wait_until(lambda: costs() == (log.bill, 2, 2))
+        assert cli("-C", "evogit-sine", "stop", **place).code == 0
+        engine.wait(timeout=PATIENCE)
+        assert costs() == (log.bill, 0, 4)
+        whole, log.left, log.replies = log.bill, 1, 0
+        engine = start("--at", "@3", "--name", "fork", *limits, "--yes", asked=3)
+        wait_until(lambda: costs("fork") == (log.bill, 2, 0))
+        assert costs() == (whole, 0, 4), "the run that it was forked from pays for its own"
+        engine.kill()
+        engine.wait(timeout=PATIENCE)
+        file.write_text(file.read_text().replace("max_tokens", 'total = "0.5s"\nmax_tokens', 1))
+        done = cli("run", "sine", "--name", "fork", "--proposals", "7", "--yes", "--json", **place)
+        assert done.code == 0, done.err
+        bill, flying, lost = costs("fork")
+        assert (bill, flying) == (log.bill, 0)
+        assert lost > 2, "what took too long may be billed"
+
+
+@pytest.mark.slow
+def test_a_stop_after_calls_waits_for_them_and_begins_none(
+    cli: Cli, place: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evogit.engine.stop_request.CALLS", 0.05)
+    log, file = Log(left=2, latency=2.0), tmp_path / "settings.toml"
+    with serve([log.answer]) as server:
+        file.write_text(re.sub('base_url = "[^"]*"', f'base_url = "{server.url}"', file.read_text()))
+        command = ["run", "sine", "--model", "dear", "--agents", "2", "--proposals", "9", "--yes"]
+        engine = Forked(command, cwd=tmp_path, env=environment(tmp_path, **place))
+        wait_until(lambda: len(server.requests) == 2)
+        assert cli("-C", "evogit-sine", "stop", "--after-calls", **place).code == 0
+        engine.wait(timeout=PATIENCE)
+        assert len(server.requests) == 2
+    told = cli("-C", "evogit-sine", "status", "--json", **place).json
+    assert [told["spending"][each]["calls"] for each in ("answered", "in_flight", "at_most")] == [2, 0, 0]
+    assert (told["candidates"], told["pending"], told["charged"]) == (3, 0, 2)
+
+
+@pytest.mark.slow
+def test_a_question_that_a_stop_dropped_is_no_proposal(
+    cli: Cli, place: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evogit.engine.stop_request.CALLS", 0.05)
+    log, file = Log(left=1), tmp_path / "settings.toml"
+    with serve([log.answer]) as server:
+        file.write_text(re.sub('base_url = "[^"]*"', f'base_url = "{server.url}"', file.read_text()))
+        command = ["run", "sine", "--model", "dear", "--agents", "2", "--proposals", "3", "--yes"]
+        engine = Forked(command, cwd=tmp_path, env=environment(tmp_path, **place))
+        wait_until(lambda: len(server.requests) == 3)
+        assert cli("-C", "evogit-sine", "stop", **place).code == 0
+        engine.wait(timeout=PATIENCE)
+        told = cli("-C", "evogit-sine", "status", "--json", **place).json
+        assert (told["proposals"], told["charged"], told["unanswered"]) == (1, 1, 2)
+        log.left = 9
+        done = cli("run", "sine", "--json", **place)
+        assert (done.json["stopped_because"], log.replies) == ("proposals", 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("crew", [("--agent", "editor@dear:3"), ("--agent", "editor@dear:2", "--agent", "mutator:1")])
+def test_a_replay_follows_the_order_of_moves_and_makes_the_same_candidates(
+    cli: Cli, place: dict[str, str], tmp_path: Path, crew: tuple[str, ...]
+) -> None:
+    latencies = itertools.cycle((0.3, 0.05, 0.15, 0.01))
+    numbers, file = itertools.count(1), tmp_path / "settings.toml"
+
+    def answer(request: Request) -> Behaviour:
+        body = f"def sines(xs):\n    return [x * 0.{next(numbers)} for x in xs]"
+        return reply(f"Line\n<<<<<<< WRITE solution.py\n{body}\n>>>>>>> END", latency=next(latencies))
+
+    def candidates() -> tuple[list[list[Any]], dict[str, Any]]:
+        rows = cli("-C", "evogit-sine", "log", "-n", "100", "--json", **place).lines
+        told = cli("-C", "evogit-sine", "status", "--json", **place).json
+        return [[row[name] for name in ("move", "agent", "title", "tree", "status")] for row in rows], told
+
+    with serve([answer]) as server:
+        file.write_text(re.sub('base_url = "[^"]*"', f'base_url = "{server.url}"', file.read_text()))
+        command = ("run", "sine", *crew, "--proposals", "12", "--yes")
+        assert cli(*command, "--record", "calls.jsonl", **place).code == 0
+        first, told = candidates()
+        asked = len(server.requests)
+        (tmp_path / "evogit-sine").rename(tmp_path / "recorded")
+        assert cli(*command, "--replay", "calls.jsonl", **place).code == 0
+        again, told_again = candidates()
+        assert len(server.requests) == asked > 2
+    assert first == again
+    assert told_again["stopped_because"] == told["stopped_because"] == "proposals"
+    assert told_again["spending"]["answered"] == told["spending"]["answered"]
+    (tmp_path / "evogit-sine").rename(tmp_path / "replayed")
+    longer = cli(*command[:-3], "--proposals", "99", "--yes", "--replay", "calls.jsonl", "--json", **place)
+    assert (longer.json["stopped_because"], longer.json["charged"]) == ("replayed", told["charged"])

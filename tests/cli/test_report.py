@@ -123,8 +123,11 @@ def test_what_broken_calls_may_cost_is_told_apart_and_an_outage_is_no_unusable_p
     for move, reason in ((1, "no edit block"), (2, "the endpoint answered 500: no")):
         story.journal.append(FailedProposal(engine="e", move=move, agent="a1", parents=(seed,), reason=reason))
     page = cli("report", cwd=story.folder).out
-    assert "$1.75 · included: 1 call that broke off, $1.50 at most" in page
-    assert "2 proposals: 0 candidates, 1 unusable, 1 without a reply" in page
+    told = cli("status", "--json", cwd=story.folder).json
+    assert [told[name] for name in ("proposals", "unusable", "unanswered")] == [1, 1, 1]
+    assert told["spending"]["answered"] == {"calls": 1, "tokens": 1100, "dollars": 0.25}
+    assert told["spending"]["at_most"] == {"calls": 1, "tokens": 10_000, "dollars": 1.5}
+    assert re.search(r"\$0\.25\b.*\$1\.50 at most", page)
     assert re.search(r"1 +1 +no edit block", page)
     assert not re.search(r"1 +2 +the endpoint answered 500", page)
     spent = cli("report", "--json", cwd=story.folder).json["spending"]

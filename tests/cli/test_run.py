@@ -75,6 +75,9 @@ def test_run_reaches_its_budget_and_goes_on_where_it_stopped(script: Cli, cli: C
     assert "evogit graph" in again.out
     assert len(cli("log", "--json", cwd=folder).lines) == 9
     assert "`run FOLDER` or --task FOLDER" in cli("run", "--evaluations", "9", cwd=folder).err
+    assert script("run", task, "--name", "two", "--evaluations", "2", cwd=folder).code == 0
+    assert cli("status", "--name", "two", "--json", cwd=folder).json["evaluated"] == 2
+    assert not (folder / "evogit-sine").exists()
     assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["evogit-sine", "sine"]
 
 

@@ -220,7 +220,7 @@ async def test_scripts_and_replays_that_have_a_price_keep_limits_to_the_token(ta
 
     for number, model in enumerate((scripted, None)):
         rng.seed(3)
-        asked = model or ReplayedModel(scripted.name, read_recording(file)[scripted.name])
+        asked = model or ReplayedModel(scripted.name, read_recording(file)[0][scripted.name])
         with joined(tmp_path / str(number), task, dollars=0.1, tokens=9000) as accounts:
             await asyncio.gather(*(ask(asked, each, f"a{n}") for n in range(4) for _, each in accounts))
             [(run, _), _] = accounts

@@ -20,6 +20,7 @@ from evogit.events import Halted
 from evogit.repository import faults
 from evogit.repository.faults import written
 from evogit.testing import RecordedRun
+from tests.clock import stop_this_process, wait_until
 
 
 @pytest.fixture
@@ -101,33 +102,42 @@ def test_other_failures_to_write_are_not_waited_for(run: RecordedRun) -> None:
     assert halted(run) == []
 
 
-def test_a_machine_that_slept_is_told(run: RecordedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halts, "ASLEEP", 0.05)
+@pytest.fixture
+def light(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sleep that is noticed after half a second."""
+    monkeypatch.setattr(halts, "ASLEEP", 0.5)
+    monkeypatch.setattr(halts, "BEAT_EVERY", 0.01)
+
+
+@pytest.mark.usefixtures("light")
+def test_a_process_that_was_stopped_is_journalled_once(run: RecordedRun) -> None:
     noticed = Halts(run.journal, "e", run.repository.common)
-    noticed.look()
-    time.sleep(0.1)
-    noticed.look()
+    with noticed.waiting():
+        stop_this_process(1.0)
+        wait_until(lambda: (noticed.look(), halted(run))[1])
+        noticed.look()
     [event] = halted(run)
     assert event.reason == "asleep"
-    assert event.seconds >= 0.1
+    assert event.seconds >= 0.9
 
 
-def test_a_seed_that_takes_long_is_not_told_as_sleep(run: RecordedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halts, "ASLEEP", 0.05)
+@pytest.mark.usefixtures("light")
+def test_work_that_takes_long_is_not_journalled_as_sleep(run: RecordedRun) -> None:
     noticed = Halts(run.journal, "e", run.repository.common)
-    time.sleep(0.1)  # until agents work, nobody looks
-    noticed.look()
+    with noticed.waiting():
+        noticed.look()
+        time.sleep(1.0)  # the event loop is at something else
+        noticed.look()
     assert halted(run) == []
 
 
 @pytest.mark.slow
-def test_nothing_is_out_of_time_when_the_machine_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halts, "ASLEEP", 0.1)
-
+@pytest.mark.usefixtures("light")
+def test_nothing_is_out_of_time_when_the_machine_wakes() -> None:
     async def wait() -> None:
-        async with asyncio.timeout(0.2):
+        async with asyncio.timeout(0.4):
             await asyncio.sleep(0.01)
-            time.sleep(0.4)  # noqa: ASYNC251  the machine sleeps
+            stop_this_process(1.0)
             await asyncio.sleep(0.05)
 
     with asyncio.Runner(loop_factory=AwakeLoop) as runner:
@@ -136,11 +146,11 @@ def test_nothing_is_out_of_time_when_the_machine_wakes(monkeypatch: pytest.Monke
         asyncio.run(wait())
 
 
-def test_what_is_long_while_awake_is_out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halts, "ASLEEP", 0.1)
-
+@pytest.mark.usefixtures("light")
+def test_what_is_long_while_awake_is_out_of_time() -> None:
     async def wait() -> None:
         async with asyncio.timeout(0.3):
+            time.sleep(0.7)  # noqa: ASYNC251  work of its own
             await asyncio.Event().wait()
 
     with asyncio.Runner(loop_factory=AwakeLoop) as runner, pytest.raises(TimeoutError):

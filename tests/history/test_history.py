@@ -76,7 +76,7 @@ def test_a_move_in_which_no_model_said_anything_uses_up_no_proposal(story: Story
     asked(3, "broke off", tokens=5)
     for move in (1, 2, 3):
         story.append(FailedProposal(engine="e", move=move, agent="a1", parents=("s" * 40,), reason="nothing"))
-    assert (story.history.counts.proposals, story.history.counts.charged) == (3, 2)
+    assert (story.history.counts.proposals, story.history.counts.charged) == (2, 2)
 
 
 def test_a_candidate_that_two_engines_judged_counts_once_and_an_error_takes_nothing_back(story: Story) -> None:
@@ -117,6 +117,18 @@ def test_pruning_and_undoing_change_nothing_of_who_was_the_best_when(story: Stor
     story.undo(decision)
     assert (story.best, story.history.records) == ("b", records)
     assert story.history.course.best == story.history.phylogeny.numbers["b" * 40]
+
+
+def test_the_best_so_far_never_falls_for_a_pruning_that_was_taken_back(story: Story) -> None:
+    story.born("a", "s", 2.0)
+    story.born("b", "a", 4.0)
+    decision = story.decide("prune", "b")
+    ids = story.history.phylogeny.ids
+    assert [ids[step.best or 0][0] for step in story.history.best_so_far()][-1] == "a"
+    story.undo(decision)
+    values = [story.history.fitness(ids[step.best or 0]) for step in story.history.best_so_far()]
+    assert values == sorted(values)
+    assert values[-1] == 4.0
 
 
 def test_a_pruned_subtree_takes_later_children_with_it_and_a_single_pruning_does_not(story: Story) -> None:

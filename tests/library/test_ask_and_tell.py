@@ -101,6 +101,8 @@ def test_what_is_no_answer_leaves_the_question_open() -> None:
     with pytest.raises(UsageError, match=r"what ask\(\) gave"):
         run.tell(1.0, 2.0)  # type: ignore[arg-type]
     run.tell(question, 1.0)
+    with pytest.raises(UsageError):
+        run.tell(question, 2.0)
     assert run.ask() is None
 
 

@@ -4,6 +4,7 @@ import asyncio
 import functools
 import inspect
 import os
+import random
 import runpy
 import signal
 import subprocess
@@ -210,6 +211,8 @@ def test_seeds_are_files_folders_texts_and_dicts(here: Path) -> None:
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "metrics": {"a": "up"}}, "'a': 'up'"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "metrics": {"": "maximize"}}, "'': 'maximize'"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "metrics": 3}, "got 3"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "metrics": "loss:minimize"}, "'loss:minimize'"),
+        ({"task": "program.py", "evaluate": length, "evaluations": 2, "selector": object()}, "next_move and adopts"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "agents": ScriptedAgent}, "instances of classes"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "agents": [length]}, "got <function length"),
         ({"task": "program.py", "evaluate": length, "evaluations": 2, "editable": ["*.txt"]}, "a file of the seed"),
@@ -326,6 +329,47 @@ def test_deterministic_runs_agree_in_every_id() -> None:
 def test_evolve_takes_what_prepare_takes() -> None:
     assert inspect.signature(evogit.evolve).parameters == inspect.signature(evogit.prepare).parameters
     assert "evaluate: called with the path" in (evogit.evolve.__doc__ or "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [({"n_trials": 3}, "evaluations"), ({"direction": "minimize"}, "metrics="), ({"modell": "m"}, "model"), ({}, "")],
+)
+def test_an_argument_that_there_is_not_names_the_one_that_was_meant(arguments: dict[str, Any], meant: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        evogit.evolve(**{"seed": "program.py", "evaluate": length, **arguments})
+    assert "prepare" not in str(caught.value)
+    assert meant in str(caught.value)
+
+
+class Scripted(evogit.Agent):
+    kind = "scripted"
+
+    async def propose(self, brief: evogit.Brief, rng: random.Random) -> evogit.Proposal:
+        return evogit.Proposal(changes={"program.py": brief.files["program.py"] + b"# mine\n"}, title="mine")
+
+
+class Climber:
+    moves = 0
+
+    def next_move(self, history: evogit.History, agent: str, rng: random.Random) -> evogit.Move:
+        self.moves += 1
+        return evogit.Move(operator="mutation", parents=(history.head(agent),))
+
+    def adopts(self, history: evogit.History, agent: str, child: str) -> bool:
+        return not history.fitter(history.head(agent), child)
+
+
+def test_agents_and_a_selector_of_the_caller_work_beside_those_that_are_named() -> None:
+    climber = Climber()
+    agents: list[Any] = ["mutator:2", Scripted()]
+    result = evogit.evolve("program.py", evaluate=length, evaluations=12, agents=agents, selector=climber)
+    assert {each.agent for each in result if each.title == "mine"} == {"a3"}
+    assert {"a1", "a2"} < {each.agent for each in result}
+    assert climber.moves >= 11
+    assert (
+        evogit.evolve("program.py", evaluate=length, evaluations=14, agents=agents, selector=climber).evaluations == 14
+    )
 
 
 REPLIES = """\
@@ -641,14 +685,9 @@ class First:
         ({"n_trials": 3}, TypeError),
         ({"metrics": "seconds:minimize"}, UsageError),
         ({"selector": 123}, UsageError),
-        ({"selector": First()}, UsageError),
+        ({"selector": First}, UsageError),
     ],
 )
 def test_an_argument_that_would_be_misread_is_refused(wrong: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
         evogit.evolve("program.py", evaluate=length, evaluations=2, **wrong)
-
-
-def test_a_selector_may_be_a_class() -> None:
-    result = evogit.evolve("program.py", evaluate=length, evaluations=5, selector=First)
-    assert {parent.id for each in result for parent in each.parents} == {result.seed.id}

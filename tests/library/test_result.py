@@ -126,3 +126,13 @@ def test_without_a_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
         dataframe({"a": [1]})
     with pytest.raises(UsageError, match="pandas or polars"):
         dataframe({"a": [1]}, "numpy")
+
+
+def test_best_and_curve_of_a_result_are_of_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.py").write_text("A = 1\n")
+    calls = iter(range(100))
+    first = evogit.evolve("p.py", evaluate=lambda path: float(next(calls)), evaluations=3, repository="r")
+    evogit.evolve("p.py", evaluate=lambda path: float(next(calls)), evaluations=6, repository="r", name=first.name)
+    assert len(first.curve) == first.evaluations == 3
+    assert len(first.refresh().curve) == first.evaluations

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +13,7 @@ from evogit.engine.halts import AwakeLoop
 from evogit.llm import CredentialError, ModelError, SpendingLimitError, TokenUsage, UnknownModelError
 from evogit.llm.registry import OpenModels
 from evogit.llm.replies import LONGEST_WAIT, retry_after
+from tests.clock import stop_this_process
 from tests.openai_server import (
     BAD_KEY,
     CUT,
@@ -383,10 +383,11 @@ def test_pauses_grow_differ_and_are_never_shorter_than_asked_for(at: Opening) ->
 
 def test_a_question_under_way_while_the_machine_slept_is_asked_again(at: Opening, ledger: Ledger, monkeypatch) -> None:
     monkeypatch.setattr("evogit.llm.endpoint.ASLEEP", 0.1)
-    monkeypatch.setattr("evogit.engine.halts.ASLEEP", 0.1)
+    monkeypatch.setattr("evogit.engine.halts.ASLEEP", 0.5)
+    monkeypatch.setattr("evogit.engine.halts.BEAT_EVERY", 0.01)
 
     async def sleep_and_ask() -> str:
-        asyncio.get_running_loop().call_later(0.05, time.sleep, 0.4)  # the machine sleeps
+        asyncio.get_running_loop().call_later(0.05, stop_this_process, 1.0)
         return await ask(at(server.url, 'total = "200ms"'), ledger)
 
     with serve([SILENT, reply("Fine.")]) as server, asyncio.Runner(loop_factory=AwakeLoop) as runner:

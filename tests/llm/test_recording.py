@@ -9,7 +9,7 @@ import pytest
 
 from evogit.config.user_settings import UserSettings
 from evogit.core import UsageError
-from evogit.llm import CredentialError, ModelError, Question, SpendingLimitError
+from evogit.llm import CredentialError, ModelError, Question, RefusingModelError, SpendingLimitError
 from evogit.llm.registry import open_models
 from tests.openai_server import BAD_KEY, echo_of_the_key, refusal, reply, serve
 
@@ -73,6 +73,10 @@ async def test_a_question_that_was_not_recorded_is_named(at: Opening, file: Path
     await replay.get("m").ask(question(), ledger)
     with pytest.raises(ModelError, match="does not have this question so often"):
         await replay.get("m").ask(question(), ledger)
+    foreign = open_models(UserSettings(), replay=file).get("m")
+    for error in (ModelError, ModelError, RefusingModelError):
+        with pytest.raises(error):
+            await foreign.ask(question("Why?"), ledger)
     with pytest.raises(UsageError, match="no replies of the model 'other'; those it has: m"):
         replay.get("other")
     spare = replay.get("other", optional_in_recording=True)

@@ -27,7 +27,7 @@ async def test_what_is_said_depends_on_the_move_not_on_who_asks_first(tmp_path: 
 async def test_a_script_without_separators_is_one_reply_and_free(tmp_path: Path, ledger: Ledger) -> None:
     model = scripted(tmp_path / "replies.txt", "always 100 %% the same")
     assert await model.ask(question(move=7), ledger) == "always 100 %% the same"
-    assert ledger.charges == [(TokenUsage(prompt=6, completion=6, estimated=True), "")]
+    assert ledger.charges == [(TokenUsage(prompt=6, completion=6), "")]
     assert ledger.dollars == 0
 
 

@@ -82,6 +82,33 @@ def test_a_person_looks_at_candidates_and_compares_them(page: Page, served: Serv
     expect(again.locator("#table .rows .row")).to_have_count(2)
 
 
+def test_a_filter_chooses_its_only_candidate_and_no_choice_of_the_toolbar_moves_the_graph(page: Page) -> None:
+    top = "document.getElementById('canvas').getBoundingClientRect().top"
+    before = page.evaluate(top)
+    for label, options in (("height", 2), ("against", 3), ("colour", 7)):
+        for number in range(options):
+            page.locator("#bar").get_by_label(label).select_option(index=number)
+            assert page.evaluate(top) == before
+    box = page.get_by_label("Filter candidates")
+    box.fill("strategy:fitter")
+    box.press("Enter")
+    expect(page.locator("#details h2")).to_contain_text("best")
+    box.fill("failed")
+    box.press("Enter")
+    expect(page.locator("#details")).to_contain_text("failed step")
+
+
+def test_a_candidate_that_is_chosen_on_a_phone_comes_into_view(browser: Browser, served: Served) -> None:
+    context = window(browser, viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    page.goto(served.url)
+    page.wait_for_selector("body[data-ready]")
+    expect(page.locator("#details")).not_to_be_in_viewport(ratio=0.1)
+    page.locator("#table .rows .row").first.tap()
+    expect(page.locator("#details h2")).to_be_in_viewport()
+    context.close()
+
+
 POINT = """(text) => {
   const canvas = document.getElementById("canvas");
   const { left, top, width, height } = canvas.getBoundingClientRect();

@@ -51,7 +51,8 @@ def test_no_candidate_is_lost_when_some_are_folded(history: History, limit: int)
 @given(histories, st.integers(2, 40))
 def test_every_line_of_the_graph_leads_somewhere(history: History, limit: int) -> None:
     drawn = rows(history, most_telling(history, skeleton(history), limit))
-    grid = lanes(drawn, history.best)
+    grid = list(lanes(drawn, history.best))
+    assert list(lanes(drawn, history.best, 3)) == [cells[:3] for cells in grid]
     assert [sum(cell.node for cell in cells) for cells in grid] == [1] * len(drawn)
     for above, below in zip(grid, [*grid[1:], []], strict=True):
         downs = {i for i, cell in enumerate(above) if cell.ways & Way.DOWN}

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from evogit.agents import Background, Brief, NoUsableChangeError
 from evogit.agents.briefs import digest
-from evogit.agents.briefs.excerpt import INSTRUCTIONS, excerpt
+from evogit.agents.briefs.excerpt import FILL_SHARE, INSTRUCTIONS, excerpt, room_for_all
 from evogit.contained import text_at
 from evogit.core import ConfigError
 from evogit.history.lessons import MAX_LESSON_TOKENS
@@ -29,6 +29,9 @@ REPLY_SHARE = 0.25  # share of what a question may have that is left for a reply
 
 BUDGET = 8_000
 """Tokens that a brief takes at most, whatever a question may have: what is more is read once and paid each time."""
+
+WHOLE_CODE = 6_000
+"""Tokens of code that are shown whole beyond that: else a model asks to READ it, which pays for the brief twice."""
 
 PAST_SHARE = 1 / 3  # share of a brief that the past takes at most: relatives, failures, what others try
 PAST_ROOM = 0.2  # share of a brief that is kept free of code for it
@@ -144,7 +147,9 @@ def write(
     used = sum(map(estimate_tokens, (rules, sections, *values.values())))
     step = tokens // ROOM_STEPS  # what is told of relatives must not change which files are shown
     room = max((tokens - int(PAST_ROOM * tokens) - used) // step, 1) * step
-    shown = excerpt(brief, background, room) if tools is None else excerpt(brief, background, room, fill=0)
+    more = max(room_for_all(brief, background) - room, 0) if tools is None else 0
+    more = more if room + more <= WHOLE_CODE and tokens + more <= context * (1 - REPLY_SHARE) else 0
+    shown = excerpt(brief, background, room + more, fill=FILL_SHARE if tools is None else 0)
     values |= {"code": shown.text() if code else "", "unshown": shown.unshown if code else ""}
     markers = _markers(brief, background, shown.files.values())
     if code and tools is None and not (shown.whole and not shown.unshown):
@@ -158,7 +163,7 @@ def write(
     changes = digest.shown(relatives, values["siblings"] + values["inspirations"])
     unshown = [relative for relative in background.inspirations if relative.candidate.commit not in changes]
     if not brief.conflicts and any(relative.diff for relative in unshown):
-        left = min(int(BEST_SHARE * tokens), tokens - present - past)
+        left = min(int(BEST_SHARE * tokens), tokens + more - present - past)
         values["donor_code"] = digest.code_of(background.donor, background.donor_files, left, "of the other one")
     values["used"] = digest.used(background)
     others = ((background.best, values["best_code"]), (background.donor, values["donor_code"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -48,6 +49,11 @@ class Excerpt(Struct, frozen=True):
     def text(self) -> str:
         """The files, each between fences under its name."""
         return "\n\n".join(self.files.values())
+
+
+def room_for_all(brief: Brief, background: Background) -> int:
+    """Return the tokens with which an excerpt shows all files that may be changed whole."""
+    return math.ceil(sum(_needed(background.sizes[path]) for path in brief.files) / (1 - SHORT_LIST_SHARE))
 
 
 def excerpt(brief: Brief, background: Background, tokens: int, fill: float = FILL_SHARE) -> Excerpt:

@@ -24,6 +24,7 @@ from evogit.config import gallery
 from evogit.config.run_settings import DEFAULT_SELECTOR
 from evogit.core import NotFoundError
 from evogit.history.standing import way
+from evogit.review import Costs
 from evogit.review.reporting import opening, report_record
 
 MAX_STEPS = 12
@@ -62,9 +63,11 @@ def _sections(place: Place, view: View, record: dict[str, Any]) -> Iterator[Sect
     words[-1] += f", {clock(record['repeated_seconds'])} of it for repeats" if record["repeated"] else ""
     words[-1] += f", {clock(record['reference_seconds'])} more for references" if record["references"] else ""
     lines = [Text(f" {view.glyphs.dot} ".join(words)), *([Text(f"failed: {failed}")] if failed else [])]
-    yield "spent", [*lines, *spending_lines(view)]
+    yield "spent", [*lines, *spending_lines(view, Costs.of(view.history, place.repository))]
     if record["interruptions"]:
-        yield "what it waited for; nothing was lost", _interruptions(view, record["interruptions"])
+        lost = record["spending"]["at_most"]["calls"]
+        title = f"; {count(lost, 'call')} without a reply may be billed" if lost else "; nothing was lost"
+        yield f"what it waited for{title}", _interruptions(view, record["interruptions"])
     history = view.history
     if history.stages:
         yield "stages", [event_line(view, each) for each in history.stages]

@@ -132,7 +132,7 @@ def run(
     """Evolve TASK (a name or a folder; default: the task of the repository that you are in).
 
     The run lives in the repository named with -C, else in the one you are in if it has this run, else in
-    ./evogit-TASK. The same command again resumes it. Ctrl-C stops cleanly, a second one at once; nothing is lost.
+    ./evogit-TASK. The same command again resumes it. Ctrl-C stops cleanly, a second one at once.
     Without a limit it goes on until Ctrl-C, on a terminal only. With --detach it goes on when the terminal is closed.
 
     Agents, selector and limits on models are those of the run's last start until others are given. Models that cost

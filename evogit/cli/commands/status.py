@@ -24,7 +24,17 @@ from evogit.core import NotFoundError, RepositoryError
 from evogit.events import ReviewVerdict
 from evogit.history.standing import places
 from evogit.repository.faults import has_room
-from evogit.review import SCHEMA, agents, candidate_record, contributions, last_start, own_names, resolve, status_record
+from evogit.review import (
+    SCHEMA,
+    Costs,
+    agents,
+    candidate_record,
+    contributions,
+    last_start,
+    own_names,
+    resolve,
+    status_record,
+)
 from evogit.review.json_records import diversity_record, host_records, reviews_record
 from evogit.review.run_list import RunList, RunOverview
 
@@ -112,7 +122,7 @@ def _show(place: Place, terminal: Terminal) -> None:
     ]
     lines += [*host_lines(view, hosts), Text("")] if hosts else []
     lines += [*_agents(view), Text("")]
-    if spending := spending_lines(view):
+    if spending := spending_lines(view, Costs.of(place.history, place.repository)):
         lines += [*spending, Text("")]
     lines += _contributions(view)
     history, steps = place.history, ["doctor"]

@@ -44,7 +44,7 @@ def row_lines(view: View, drawn: Sequence[Row], heads: Sequence[str] = ()) -> li
     """The heads of the columns, if there are any, and a line for each row."""
     best = view.history.best
     trunk = best if any(row.candidate.commit == best for row in drawn) else None
-    cells = [_cells(view, row, lane) for row, lane in zip(drawn, lanes(drawn, trunk), strict=True)]
+    cells = [_cells(view, row, lane) for row, lane in zip(drawn, lanes(drawn, trunk, MAX_LANES + 1), strict=True)]
     lines = table(cells, "rrlrll", heads)
     first = len(lines) - len(drawn)
     finished = []

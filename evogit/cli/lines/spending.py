@@ -12,8 +12,9 @@ from evogit.cli.lines.view import View, first_line
 from evogit.cli.terminal import table
 from evogit.cli.text import bar, count, percent
 from evogit.history import History, Spending
+from evogit.history.counts import CallCost
 from evogit.history.state import OUTAGE
-from evogit.review import Use, last_limits, spending_by_model, uses
+from evogit.review import Costs, Use, last_limits, spending_by_model, uses
 
 MAX_SPENDERS = 16
 BAR_COLUMNS = 24
@@ -32,26 +33,39 @@ def amount(what: str, value: float) -> str:
 
 
 def use_text(use: Use) -> str:
-    """`$1.23 of $5.00`, `7 of 20 proposals`."""
-    done = money(use.used) if use.what == "dollars" else f"{use.used:,}"
-    return f"{done} of {amount(use.what, use.most)}"
+    """`$1.23 of $5.00 ($0.20 in flight)`, `7 of 20 proposals`."""
+
+    def plain(value: float) -> str:
+        return money(value) if use.what == "dollars" else f"{value:,}"
+
+    held = f" ({plain(use.held)} of it set aside for calls in flight or lost)" if use.held else ""
+    return f"{plain(use.used)} of {amount(use.what, use.most)}{held}"
 
 
-def spent_words(history: History) -> list[str]:
+def spent_words(history: History, costs: Costs) -> list[str]:
     """Calls of models and their cost, in a few words; empty while there were none."""
-    spent = history.spent
-    if not spent.calls:
+    if not costs.calls:
         return []
-    asked = sum(effort.done is not None for effort in history.authors.efforts.values())
-    words = [count(spent.calls, "call") + (f" for {count(asked, 'proposal')}" if asked else "")]
-    words[0] += f", {spent.failed:,} failed" if spent.failed else ""
-    words.append(
-        f"{spent.tokens:,} tokens" + (f", {percent(spent.cached / spent.prompt)} cached" if spent.cached else "")
-    )
-    words.append(_dollars(spent))
-    if spent.broken:  # it is not known whether they are billed
-        cost = f", {money(spent.broken_dollars)} at most" if spent.broken_dollars else ""
-        words.append(f"included: {count(spent.broken, 'call')} that broke off{cost}")
+    spent, priced = history.spent, history.spent.unpriced < history.spent.calls or not history.spent.calls
+
+    def cost(calls: CallCost, at_most: str = "") -> str:
+        return f"{money(calls.dollars)}{at_most}" if priced else f"{calls.tokens:,} tokens{at_most}"
+
+    efforts = history.authors.efforts.values()
+    asked = sum(effort.done is not None and not history.authors.unanswered(effort.done) for effort in efforts)
+    answered = costs.answered
+    words = [f"answered: {count(answered.calls, 'call')}" + (f" for {count(asked, 'proposal')}" if asked else "")]
+    words.append(f"{answered.tokens:,} tokens")
+    words[-1] += f", {percent(spent.cached / spent.prompt)} cached" if spent.cached else ""
+    words.append(money(answered.dollars) if priced else "no price known")
+    words[-1] += f" and {count(spent.unpriced, 'call')} without a price" if priced and spent.unpriced else ""
+    for calls, what in (
+        (costs.in_flight, "in flight"),
+        (costs.at_most, "without a reply that may be billed"),
+        (costs.inherited, f"of {first_line(history.forked.run)} before the fork" if history.forked else ""),
+    ):
+        most = "" if calls is costs.inherited else " at most"
+        words += [f"{count(calls.calls, 'call')} {what}, {cost(calls, most)}"] if calls.calls else []
     return words
 
 
@@ -66,14 +80,14 @@ def outage_lines(history: History) -> list[Text]:
     return lines
 
 
-def spending_lines(view: View) -> list[Text]:
+def spending_lines(view: View, costs: Costs) -> list[Text]:
     """The bars of the limits, and each agent's use of models; empty for a run without limits and models."""
     history, glyphs = view.history, view.glyphs
     lines = []
     for use in uses(history, last_limits(history)):
         drawn = bar(use.share, BAR_COLUMNS, glyphs.full, glyphs.empty)
         lines.append(Text.assemble(("budget  ", "dim"), (drawn, "cyan"), f"  {use_text(use)}"))
-    if not history.spent.calls:
+    if not costs.calls:
         return lines
     spenders: Iterable[tuple[str, str, Spending]]
     if len(history.spent_by) <= MAX_SPENDERS:
@@ -85,15 +99,16 @@ def spending_lines(view: View) -> list[Text]:
     rows: list[list[Text | str]] = []
     for who, model, spending in spenders:
         cached = percent(spending.cached / spending.prompt) if spending.prompt else "-"
-        cells = [count(spending.calls, "call"), f"{spending.failed:,} failed", f"{spending.tokens:,} tokens"]
+        tokens = f"{spending.answered.tokens:,} tokens"
+        cells = [count(spending.calls, "call"), f"{spending.failed:,} failed", tokens]
         rows.append([Text(first_line(who), "dim"), view.model(model), _dollars(spending), *cells, f"{cached} cached"])
-    total = Text(f" {glyphs.dot} ".join(spent_words(history)), "dim")
+    total = Text(f" {glyphs.dot} ".join(spent_words(history, costs)), "dim")
     return [*lines, Text.assemble(("spent   ", "dim"), total), *table(rows, "llrrrrr")]
 
 
 def _dollars(spending: Spending) -> str:
     if spending.unpriced == spending.calls:
         return "no price known"
-    return money(spending.dollars) + (
+    return money(spending.answered.dollars) + (
         f" and {count(spending.unpriced, 'call')} without a price" * bool(spending.unpriced)
     )

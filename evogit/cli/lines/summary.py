@@ -18,6 +18,7 @@ from evogit.events import Stopped
 from evogit.history import History
 from evogit.history.ideas import ideas
 from evogit.history.standing import compare
+from evogit.review import Costs
 from evogit.review.json_records import how_ended
 from evogit.review.reporting import remarks
 
@@ -54,7 +55,8 @@ def summary(place: Place, terminal: Terminal, done: Done | None = None) -> list[
         why = f": --{done.stopped.reason} was used up already; raise it to continue" if used_up else ""
         rate = f", {done.evaluated / done.seconds:.1f}/s"
         lines.append(Text(time + rate if done.evaluated else f"nothing was evaluated{why}", "dim"))
-        lines += [Text(f"spent {dot.join(spent_words(history))}", "dim")] if history.spent.calls else []
+        words = spent_words(history, Costs.of(history, done.run.repository))
+        lines += [Text(f"spent {dot.join(words)}", "dim")] if words else []
     best = [view.line(history.phylogeny[history.best]), Text("")] if history.best else []
     return [*lines, Text(""), *best, *best_against_seed(view)]
 
@@ -132,8 +134,8 @@ def count_words(history: History) -> list[str]:
         alike = f" ({counts.alike:,} nearly the same)" if counts.alike else ""
         parts += [count(counts.duplicates, "duplicate") + alike] if counts.duplicates else []
         parts += [f"{counts.unusable:,} unusable"] if counts.unusable else []
-        parts += [f"{counts.unanswered:,} without a reply"] if counts.unanswered else []
         words.append(f"{count(counts.proposals, 'proposal')}: {', '.join(parts)}")
+    words += [f"{count(counts.unanswered, 'question')} dropped or without a reply"] if counts.unanswered else []
     words += [count(counts.tactics, "tactic")] if counts.tactics else []
     repeats = sum(idea.repeats for idea in ideas(history)) if history.spent.calls else 0
     words += [f"{count(repeats, 'idea')} repeated unawares"] if repeats else []

@@ -232,7 +232,7 @@ class Call:
                         failure = ""  # a program may leave at the last word
                     else:
                         self.session.hung_up()
-                usage = TokenUsage() if free else self.reservation.bound(told or self.meter.so_far)
+                usage = TokenUsage() if free else self.reservation.bound(told or self.meter.so_far, failure)
                 self.session.account.charge(self.endpoint, usage, failure, self.reservation)
 
     async def _reserve(self) -> Reservation:
@@ -248,7 +248,7 @@ class Call:
             raise DeniedError.ending(error) from None
         except RunEndsError as error:
             raise DeniedError.ending(error) from None
-        if reservation.worst and asked.unbounded:
+        if reservation.worst and reservation.bounds and asked.unbounded:
             self.session.account.charge(self.endpoint, TokenUsage(), asked.unbounded, reservation)
             raise DeniedError(403, f"expected a question whose cost can be told beforehand, got {asked.unbounded}")
         return reservation
