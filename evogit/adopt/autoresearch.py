@@ -381,8 +381,8 @@ def _named(files: Mapping[str, File], begin: Iterable[str]) -> dict[str, File]:
 FORMATS = (
     Format(
         (
-            "autoresearch.md with autoresearch.sh (or .auto/prompt.md with .auto/measure.sh) that prints METRIC name=value"
-            " lines, and a list of Files in Scope (autoresearch)"
+            "autoresearch.md with autoresearch.sh (or .auto/prompt.md with .auto/measure.sh) that prints METRIC"
+            " name=value lines, and a list of Files in Scope (autoresearch)"
         ),
         read_autoresearch,
         5,

@@ -400,9 +400,7 @@ def module(functions: int) -> bytes:
 
 
 @pytest.mark.parametrize(("functions", "is_whole"), [(12, True), (40, False)])
-def test_a_program_of_several_files_is_shown_whole_unless_it_is_large(
-    lab: Lab, functions: int, is_whole: bool
-) -> None:
+def test_a_program_of_several_files_is_shown_whole_unless_it_is_large(lab: Lab, functions: int, is_whole: bool) -> None:
     files = {f"src/part{each}.py": module(functions) for each in range(12)}
     told = written(lab, lab.add(files, evaluation=1.0))
     size = sum(map(len, files.values())) // 4
