@@ -53,6 +53,9 @@ def choose(
     if both := set(given.maximize) & set(given.minimize):
         raise UsageError(f"expected --maximize or --minimize, got both for {', '.join(sorted(both))}")
     tests, work = _commands(given, project)
+    checks = "" if given.python or given.tests is not None or given.command else project.checks
+    if given.ask and checks:
+        checks = _asked("Formatters and type checkers that must pass, too", checks)
     prepare = _prepare(given, project, with_image)
     reads = {} if given.python else _reads(given, project, own=work not in (project.benchmark, project.tests))
     directions = BY_PYTHON if given.python else {metric: _direction(given, metric, reads[metric]) for metric in reads}
@@ -81,6 +84,8 @@ def choose(
         python=given.python,
         timeout=given.timeout,
         packages=packages,
+        checks=checks,
+        checkers=project.checkers if checks else (),
         missing=() if with_image else tuple(f"apt:{name}" for name in project.debian),
     )
 

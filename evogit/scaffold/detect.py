@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from msgspec.structs import replace
 
 from evogit.config.printed_numbers import NUMBER, read_of
+from evogit.scaffold.checkers import go_checks, rust_checks
 from evogit.scaffold.javascript_project import javascript
 from evogit.scaffold.project import BENCHMARK, Project, ProjectFiles, editable
 from evogit.scaffold.python_project import python_files, python_package
@@ -81,7 +82,9 @@ def _by_tool(source: ProjectFiles) -> Project | None:
     """A project in Rust, Go or Java. Go has no other measure than a benchmark that is its only one."""
     if not (file := source.first(*TOOLS)):
         return None
-    project = replace(TOOLS[file], editable=editable(source.paths, SOURCES[file]))
+    sources = editable(source.paths, SOURCES[file])
+    checks = {"go.mod": go_checks(sources), "Cargo.toml": rust_checks(source)}.get(file, "")
+    project = replace(TOOLS[file], editable=sources, checks=checks)
     if file == "go.mod":
         tests = [path for path in source.paths if path.endswith("_test.go")]
         benchmarks = [(path, name) for path in tests for name in GO_BENCHMARK.findall(source.text(path))]

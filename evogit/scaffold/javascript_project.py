@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evogit.config.printed_numbers import read_of
+from evogit.scaffold.checkers import javascript_checks
 from evogit.scaffold.project import BENCHMARK, Project, ProjectFiles, editable, json_of, table
 
 MANAGER = re.compile(r"(npm|pnpm|yarn)@([0-9][\w.-]*)")
@@ -37,6 +38,7 @@ def javascript(source: ProjectFiles) -> Project | None:
         editable=editable(source.paths),
         prepare=_install(source, package) if installs else "",
         debian=("nodejs", "npm") if installs else ("nodejs",),
+        checks=javascript_checks(source) if installs else "",
     )
 
 

@@ -28,7 +28,8 @@ class Project(Struct, frozen=True, kw_only=True):
 
     All commands are for the shell. `prepare` installs what others wrote, once; `build` makes what `tests` run, where
     that is a step of its own, and can be repeated. `reads` says how the number that `benchmark` prints is read
-    (metric -> how). `python` are the packages and `debian` those of the system that all this needs.
+    (metric -> how). `python` are the packages and `debian` those of the system that all this needs. `checks` are the
+    formatters and type checkers that the project has set up, which take the packages `checkers` besides.
     """
 
     kind: str = "a project of an unknown kind"
@@ -40,6 +41,8 @@ class Project(Struct, frozen=True, kw_only=True):
     prepare: str = ""
     python: tuple[str, ...] = ()
     debian: tuple[str, ...] = ()
+    checks: str = ""
+    checkers: tuple[str, ...] = ()
 
 
 class ProjectFiles(Struct, frozen=True, dict=True):

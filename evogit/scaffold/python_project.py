@@ -12,13 +12,16 @@ from typing import Any
 
 from evogit.config.printed_numbers import read_of
 from evogit.contained import MAX_LINE_CHARS, toml_of
+from evogit.scaffold.checkers import python_checks
 from evogit.scaffold.project import ASIDE, BENCHMARK, LOOKED_AT, Project, ProjectFiles, editable, table, texts
 
 PYTHON = re.compile(r"\.py$")
 PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
 TESTING = re.compile(r"tests?$|testing$")  # groups of requirements that are for the tests
 TESTED_BY = re.compile(r"pytest|hypothesis")  # requirements of other groups that tests need
-REQUIREMENT_FILES = ("requirements.txt", "requirements-test.txt", "test-requirements.txt", "requirements/test.txt")
+REQUIREMENT_FILES = re.compile(r"(requirements/)?([\w-]*requirements[\w-]*|(?<=/)(tests?|dev|testing|base))\.(txt|in)$")
+FOR_OTHERS = re.compile(r"docs?|lint|release|build|typing|min(imal|imum)?(?![a-z])|old|lock", re.IGNORECASE)
+"""Names of files of requirements that neither the project nor its tests need."""
 MAX_INCLUDES = 5  # files of requirements that include each other
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 ITSELF = re.compile(r"\bimportlib[._]metadata\b|\bpkg_resources\b|\bext_modules\b")
@@ -46,6 +49,8 @@ def _python(source: ProjectFiles) -> Project:
     if runner == "pytest" and not any(re.match(r"pytest\b(?!-)", need) for need in needs):
         needs = (*needs, "pytest")
     prepare, build = _install(source)
+    wanted = _editable(source)
+    checks, checkers = python_checks(source, wanted, _all_named(source))
     folders = {path.split("/")[0] for path in source.matching(PYTHON_TEST) if "/" in path}
     start = f" -s {shlex.quote(folders.pop())}" if len(folders) == 1 else ""
     flags = {"pytest": "-m pytest -q", "unittest": f"-m unittest discover{start}"}
@@ -54,9 +59,11 @@ def _python(source: ProjectFiles) -> Project:
         tests=f"{_path(top)}python3 {flags[runner]}" if runner else "",
         benchmark=f"{_path(apart)}python3 {shlex.quote(benchmark)}" if benchmark else "",
         reads=read_of([source.text(benchmark)]),
-        editable=_editable(source),
+        editable=wanted,
         prepare=prepare,
         python=tuple(dict.fromkeys((*needs, *build))),
+        checks=checks,
+        checkers=tuple(each for each in checkers if _plain_name(each) not in map(_plain_name, needs)),
     )
 
 
@@ -121,6 +128,17 @@ def project_requirements(source: ProjectFiles) -> tuple[str, ...]:
     return tuple(named.values())
 
 
+def _plain_name(requirement: str) -> str:
+    return _plain(re.split(r"[^\w.-]", requirement, maxsplit=1)[0])
+
+
+def _all_named(source: ProjectFiles) -> list[str]:
+    """Return the requirements of all extras and groups."""
+    pyproject = _toml(source.text("pyproject.toml"))
+    groups = [table(table(pyproject, "project"), "optional-dependencies"), table(pyproject, "dependency-groups")]
+    return [line for group in groups for lines in group.values() for line in _lines(lines)]
+
+
 def _needs(source: ProjectFiles, pyproject: Mapping[str, Any]) -> Iterator[str]:
     """Yield the requirements of the project and its tests, also by way of its own extras, groups and other files."""
     project = table(pyproject, "project")
@@ -131,7 +149,8 @@ def _needs(source: ProjectFiles, pyproject: Mapping[str, Any]) -> Iterator[str]:
     waiting = texts(project, "dependencies")
     waiting += [line for name in lines for line in lines[name] if _serves_tests(name, line) or own.match(line)]
     waiting += _poetry(table(table(pyproject, "tool"), "poetry"))
-    waiting += [line for name in REQUIREMENT_FILES for line in _requirement_lines(source, name)]
+    files = [name for name in source.matching(REQUIREMENT_FILES) if not FOR_OTHERS.search(name)]
+    waiting += [line for name in files for line in _requirement_lines(source, name)]
     seen = set[str]()
     for line in waiting:  # which grows meanwhile
         names = own.match(line)

@@ -41,8 +41,8 @@ class Choices(Struct, frozen=True, kw_only=True):
 
     `reads` and `directions` have an entry for each metric; `tests` (perhaps none) and `work`, which is measured after
     them, are shell commands, run in `directory` (empty: the root). `missing` are Debian packages that Docker would need
-    and another sandbox has from the machine. `repeats` is how often a would-be best is evaluated again; None: a few
-    times where a metric seems to be a time.
+    and another sandbox has from the machine. `checks` follow the tests, and need the packages `checkers`. `repeats` is
+    how often a would-be best is evaluated again; None: a few times where a metric seems to be a time.
     """
 
     name: str
@@ -60,6 +60,8 @@ class Choices(Struct, frozen=True, kw_only=True):
     timeout: str = "5m"
     memory: str = "1g"
     packages: tuple[str, ...] = ()
+    checks: str = ""
+    checkers: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     repeats: int | None = None
     retry: int = 0
@@ -155,8 +157,8 @@ def _by_command(choices: Choices) -> Iterator[str]:
     yield "# A command evaluates inside the sandbox, where code could forge its own score; read what wins before you"
     yield "# merge it, or write an evaluator that works from outside with `evogit init --python --force`."
     yield from ("[evaluator]", 'kind = "command"', f"command = {_text(choices.work)}")
-    if choices.tests:
-        yield f"tests = {_text(choices.tests)} # must exit with 0 before; not measured"
+    if tests := " && ".join(filter(None, (choices.tests, choices.checks))):
+        yield f"tests = {_text(tests)} # must exit with 0 before; not measured"
     if choices.directory:
         yield f"directory = {_text(choices.directory)} # where it runs"
     if choices.prepare:
@@ -196,13 +198,14 @@ def _sandbox(choices: Choices) -> Iterator[str]:
     yield from ("[sandbox]", f"memory = {_text(choices.memory)}", f"cpu = {_text(choices.timeout)}", "pids = 256")
     if fetches(choices.prepare):
         yield "network = true # for prepare alone; candidates never have one"
-    if choices.packages:
-        yield f"packages = {_texts(choices.packages)}"
-    if any(name.startswith("apt:") for name in choices.packages):
+    packages = tuple(dict.fromkeys((*choices.packages, *choices.checkers)))
+    if packages:
+        yield f"packages = {_texts(packages)}"
+    if any(name.startswith("apt:") for name in packages):
         yield "# Only Docker has the apt: ones; without them, bubblewrap shows programs those of the machine's /usr."
     if choices.missing:
         yield "# Without Docker, programs find those of this machine in /usr. With Docker they need:"
-        yield f"# packages = {_texts((*choices.packages, *choices.missing))}"
+        yield f"# packages = {_texts((*packages, *choices.missing))}"
     if _measures_time(choices):
         yield "# exclusive = true # one candidate at a time, on a core of its own: slower, but times are steadier"
 

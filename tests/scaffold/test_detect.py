@@ -323,3 +323,18 @@ def test_what_evogit_would_not_accept_is_found_before_it_is_written(tmp_path: Pa
     with pytest.raises(ConfigError, match=rf"^{tmp_path}/evogit.toml: sandbox.memory: expected a size"):
         tried(wrong, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_formatters_and_type_checkers_that_a_project_has_set_up_are_proposed() -> None:
+    pyproject = "[tool.ruff]\n[tool.ruff.format]\n[tool.mypy]\nfiles = 'pkg'\n[dependency-groups]\ndev = ['mypy>=1']\n"
+    hooks = "repos:\n- repo: https://github.com/astral-sh/ruff-pre-commit\n  rev: v0.12.1\n"
+    python = found({"pyproject.toml": pyproject, ".pre-commit-config.yaml": hooks, "pkg/a.py": "", "test_a.py": ""})
+    assert python.checks == ("python3 -m ruff check -q pkg && python3 -m ruff format -q --check pkg && python3 -m mypy")
+    assert python.checkers == ("ruff==0.12.1", "mypy>=1")
+    scripts = {"lint": "eslint .", "typecheck": "tsc --noEmit", "format:check": "prettier --write ."}
+    package = {"scripts": {"test": "vitest run", **scripts}, "devDependencies": {"vitest": "1"}}
+    javascript = found({"package.json": json.dumps(package), "package-lock.json": "{}", "src/a.ts": ""})
+    assert javascript.checks == "npm run --silent lint && npm run --silent typecheck"
+    assert found({"go.mod": "", "a.go": "", "util/u.go": ""}).checks == 'test -z "$(gofmt -l a.go util)"'
+    assert found({"Cargo.toml": "", "src/a.rs": ""}).checks == ""
+    assert found({"a.py": "", "test_a.py": ""}).checks == ""

@@ -140,6 +140,12 @@ def _tried_out(
     task = load_repository_task(repository.path)
     _warn_of_edits(terminal, repository)
     judged = judge(task, sandbox, terminal)
+    if judged.failed and not judged.flaky and choices.checks:
+        checks, choices = choices.checks, replace(choices, checks="", checkers=())
+        task = _rewritten(repository, choices)
+        judged = judge(task, sandbox, terminal)
+        if not judged.failed:
+            terminal.note(f"HEAD does not pass `{escape(checks)}`, so that is not among the tests", "yellow")
     if judged.flaky:
         terminal.note("HEAD fails now and then, so retry = 1 is set: what fails is run again", "yellow")
         choices = replace(choices, retry=1)
