@@ -18,10 +18,11 @@ export function curves({ lines, unit, places, falling }, theme, width, height, x
   const { plot, window } = camera;
   const text = { kind: "text", colour: theme.faint, font: FONT };
   const up = ticks(window.low, window.high, plot.height, 44);
+  const steps = ticks(0, window.right, plot.width, 100).filter((x) => xText !== whole || Number.isInteger(x));
   const layers = [
     { kind: "lines", points: up.flatMap((y) => [plot.x, camera.toY(y), plot.x + plot.width, camera.toY(y)]), colour: theme.grid, width: 1 },
     { ...text, align: "right", items: up.map((y) => [plot.x - 8, camera.toY(y), number(sign * y, places)]) },
-    { ...text, align: "center", items: ticks(0, window.right, plot.width, 100).map((x) => [camera.toX(x), plot.y + plot.height + 14, xText(x)]) },
+    { ...text, align: "center", items: steps.map((x) => [camera.toX(x), plot.y + plot.height + 14, xText(x)]) },
     { ...text, align: "right", items: [[plot.x + plot.width, plot.y + plot.height + 28, unit]] },
   ];
   lines.forEach(({ points }, k) => layers.push(...line(points, camera, sign, theme.hues[k % theme.hues.length])));

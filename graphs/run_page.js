@@ -59,7 +59,7 @@ function best(run, report, on) {
         ["candidate", button(found.commit.slice(0, 7), () => on.select(found.commit), { class: "link" })],
         ["seed", value(seed)],
         [`on ${run.about.split}`, grown(run, report.gains?.[run.about.split])],
-        ["on holdout", found.holdout ? `${value(found, true)}, the seed ${value(seed, true)}: ${grown(run, report.gains?.holdout)}` : "not evaluated there"],
+        ["on holdout", found.holdout ? [`${value(found, true)}, the seed ${value(seed, true)}`, grown(run, report.gains?.holdout)].filter(Boolean).join(": ") : "not evaluated there"],
         ["gap closed", report.gap_closed === null ? "" : `${percent(report.gap_closed)} of the way to the ${run.about.metric.bound ? "bound" : "best known"} ${run.about.metric.best_known}, ${Number(Math.abs(report.gap).toPrecision(2))} ${report.gap >= 0 ? "short of" : "beyond"} it`],
         ["change", report.changes.map((each) => el("div", {}, `${visible(each.path)} +${each.added} −${each.removed}`))],
         ["ties", report.tied.length ? count(report.tied.length, "candidate") : ""],

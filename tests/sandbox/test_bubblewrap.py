@@ -221,7 +221,7 @@ def test_engine_without_root():
         package = Path(evogit.__file__).parent
         shutil.copytree(package / "sandbox", folder / "evogit/sandbox", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(content("sandbox"), folder / "sandbox", ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("core.py", "content.py", "subprocesses.py", "text.py"):
+        for name in ("core.py", "content.py", "lazy_exports.py", "subprocesses.py", "text.py"):
             shutil.copy(package / name, folder / "evogit")
         shutil.copytree(Path(msgspec.__file__).parent, folder / "msgspec")
         program = ENGINE.replace("time.sleep(60)", "session.close()") % SOURCE

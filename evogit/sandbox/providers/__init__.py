@@ -106,8 +106,8 @@ def isolating() -> list[str]:
 
 
 def isolates(name: str) -> bool:
-    """Return whether a provider keeps programs apart, as `auto` always does."""
-    return name == AUTO or name in isolating()
+    """Return whether a provider keeps programs apart, as `auto` and a name that is none ("") always do."""
+    return name not in kinds() or kinds()[name].isolates
 
 
 def runs_here(name: str) -> bool:
