@@ -19,6 +19,8 @@ from tests.conftest import MakeTask
 
 from .born import CREW, Lottery
 
+ROOT = Path(__file__).parent.parent.parent
+
 RUNS = [
     *("weighted:archive=10", "pareto", "pareto:over=metrics"),
     *("map-elites:size=0..500/10,changed=0..20/5", "islands:count=2,every=5,migrants=2"),
@@ -73,6 +75,11 @@ def test_every_usage_names_options_that_there_are(task: Task) -> None:
         text = usage.replace("METRIC=LOW..HIGH/PARTS,...", "size=0..1/2")
         for option in filter(None, text.split(",")):
             open_selector(f"{name}:{option.replace('=N', '=2').partition('|')[0]}", traits)
+
+
+def test_the_page_on_searching_names_every_selector() -> None:
+    page = (ROOT / "docs/searching.md").read_text(encoding="utf-8")
+    assert [name for name in selectors() if not re.search(rf"\b{name}\b", page)] == []
 
 
 @pytest.mark.parametrize(

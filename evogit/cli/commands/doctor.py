@@ -96,7 +96,6 @@ def doctor(
 def _check_all(terminal: Terminal, repo: str | None, sandbox: str) -> None:
     from evogit.sandbox.providers import self_check
 
-    _announce_image(terminal, sandbox)
     found = [Finding("ok", "Python", f"{sys.version.split()[0]}, {sys.executable}"), _git()]
     found += [Finding("ok" if well else "fail", what, said) for what, well, said in self_check(sandbox)]
     here = Path(repo or ".")
@@ -117,15 +116,6 @@ def _report(terminal: Terminal, findings: Sequence[Finding], lines: Iterable[Tex
         terminal.show(lines)
     if any(finding.level == "fail" for finding in findings):
         sys.exit(1)
-
-
-def _announce_image(terminal: Terminal, name: str) -> None:
-    """Say what takes long: an image for sandboxes that is made before the first one opens."""
-    from evogit.sandbox.providers import likely
-
-    kind = likely(name)
-    if kind and kind.lacks_image(Environment()):
-        terminal.note("making the sandbox's image, once, which may take minutes; `evogit doctor build` does only that")
 
 
 def _git() -> Finding:

@@ -71,8 +71,10 @@ def build_image(client: docker.DockerClient, environment: Environment, say: Say)
         source = _source(client, environment.image, say) if environment.image else None
         key = _key(environment, source)
         with locked(f"image-{key}", say):
-            found = find_image(client, environment)
-            return found or _build(client, environment, source, f"{IMAGES}:{key}", say)
+            if here := find_image(client, environment):
+                return here
+            say("making the sandbox's image, once, which may take minutes; `evogit doctor build` does only that")
+            return _build(client, environment, source, f"{IMAGES}:{key}", say)
 
 
 def remove_images(client: docker.DockerClient, keep: Iterable[Environment]) -> Iterator[str]:

@@ -85,11 +85,6 @@ class Provider:
         return {}
 
     @classmethod
-    def lacks_image(cls, environment: Environment) -> bool:
-        """Return whether an image is made before the first session, which may take minutes."""
-        return False
-
-    @classmethod
     def build(cls, environment: Environment, say: Say) -> dict[str, str | int]:
         """Make what sessions need ahead of time, and describe it. Raises SandboxError."""
         folder = packages_folder(environment, sys.version_info[:2], say=say)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evogit.core import SandboxError
 from evogit.sandbox import Environment
 from evogit.sandbox.cache import Say
 from evogit.sandbox.docker.socket import address, knock
@@ -68,18 +67,6 @@ class Docker(Provider):
         with closing(connect()) as client:
             there = GVISOR in client.api.info()["Runtimes"] and not environment.runtime
         return {"gVisor": replace(environment, runtime=GVISOR)} if there else {}
-
-    @classmethod
-    def lacks_image(cls, environment: Environment) -> bool:
-        """Return whether the image is still to be made; no if the daemon cannot be used."""
-        from evogit.sandbox.docker.daemon import connect
-        from evogit.sandbox.docker.images import find_image
-
-        try:
-            with closing(connect()) as client:
-                return find_image(client, environment) is None
-        except SandboxError:
-            return False
 
     @classmethod
     def build(cls, environment: Environment, say: Say) -> dict[str, str | int]:
