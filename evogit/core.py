@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Mapping
-from typing import Annotated, ClassVar, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct, field
 
@@ -368,3 +369,12 @@ class Candidate(Struct, frozen=True, kw_only=True):
 def host_of(engine: str) -> str:
     """The clone that an engine works in: `<host>-<six hex digits>`."""
     return engine.rpartition("-")[0]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Return an event of the journal; `evogit.events` has them, and this old place works for one release."""
+        if name.startswith("_") or not hasattr(events := import_module("evogit.events"), name):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(events, name)

@@ -11,7 +11,7 @@ from jail_bytes import CHUNK, JAILED, LENGTH, Broken
 from jail_calls import KINDS
 
 SLACK = 1 << 20  # bytes that can be written above the disk limit, so that a full disk shows as more than the limit
-OPEN_FILES = 1024  # of each process, as usual: npm and others open hundreds at once
+OPEN_FILES = 256  # of each process, unless the limits say more
 SIGNALS = 1024  # that wait, timers included: the kernel counts them for each user, in bubblewrap the person's own
 FORGED = "wrote to the reply channel itself; only the value that a call returns goes there"
 SET_DUMPABLE, SET_CHILD_SUBREAPER = 4, 36  # of prctl(2)
@@ -181,7 +181,7 @@ def restrict(limits):
     kinds = {
         resource.RLIMIT_DATA: limits["memory"] + headroom(limits["memory"]),
         resource.RLIMIT_FSIZE: limits["disk"] + SLACK,
-        resource.RLIMIT_NOFILE: OPEN_FILES,
+        resource.RLIMIT_NOFILE: limits.get("open_files", OPEN_FILES),
     }
     if JAILED:  # outside it would count all processes of the user
         kinds[resource.RLIMIT_NPROC] = limits["processes"] + 16

@@ -10,12 +10,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from evogit.config import Task
 from evogit.core import BaseFiles, EvaluatorError, Files, SandboxError
 from evogit.evaluation.program import CandidateFailedError, Program
-from evogit.sandbox import Limits
+from evogit.sandbox import Limits, PreparingLimits
 from evogit.sandbox.archive import pack
 from evogit.sandbox.cache import cache_folder, locked
 from evogit.sandbox.session import Sandbox
@@ -45,7 +45,8 @@ def layer(task: Task, prepare: Prepare, base: BaseFiles, sandbox: Sandbox) -> Ba
     file = cache_folder() / "layers" / f"{key}.tar"
     with locked(f"layer-{key}", logger.warning):
         if not file.is_file():
-            longer = replace(task.limits, wall=LONGEST, cpu=LONGEST, total=LONGEST)
+            longest = {"wall": LONGEST, "cpu": LONGEST, "total": LONGEST}
+            longer = PreparingLimits(**{**asdict(task.limits), **longest})
             logger.warning("preparing the seed, once for all candidates (up to an hour)")
             archive = _prepared(prepare, base, sandbox, longer)
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
@@ -43,6 +43,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     disk: int = 256 * 1024 * 1024  # of all that is written, which counts as memory, too, if the disk is in memory
     output: int = 1024 * 1024  # of stdout and stderr each, of all calls together and of each run
     reply: int = 16 * 1024 * 1024  # of one value that comes back from a call, and of the files of one run together
+    open_files: ClassVar[int] = 256  # of each process; pipes in flight take memory that no other limit sees
+
+
+class PreparingLimits(Limits, frozen=True, kw_only=True):
+    """The limits of `prepare`, in which npm and others open hundreds of files at once."""
+
+    open_files: ClassVar[int] = 1024
 
 
 FolderEntry = tuple[str, str, int, int]

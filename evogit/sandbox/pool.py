@@ -123,7 +123,7 @@ class _Worker:
         self._closing = False
         entries, contents = entries_of(start.base.archive) if start.base else ([], b"")
         header = {
-            "limits": asdict(start.limits),
+            "limits": {**asdict(start.limits), "open_files": start.limits.open_files},
             "preload": start.preload,
             "base": entries,
             "readonly": start.base.readonly if start.base else (),
