@@ -87,7 +87,8 @@ class Stages:
                 evaluations=history.counts.evaluated,
                 minutes=self._settings.review_minutes or 0.0,
             )
-            asked = self._due() and self._context.journal.append(event, unless=lambda: history.paused)
+            if self._due():
+                self._context.journal.append(event, unless=lambda: history.paused)
             if not (history.paused and history.review):
                 return
             began, decided, minutes = clock(), self._decided(), history.review.minutes
@@ -98,8 +99,8 @@ class Stages:
                 await asyncio.sleep(LOOK_EVERY_S)
             self._show("review", "")
             self._since += clock() - began
-            if asked:
-                self._context.journal.append(Halted(engine=engine, reason="review", seconds=round(clock() - began, 1)))
+            over = Halted(engine=engine, reason="review", seconds=round(clock() - began, 1))
+            self._context.journal.append(over, unless=lambda: not history.paused)  # the engine that asked may be gone
 
     def _decided(self) -> int:
         """Count the decisions of people; the reviewer's refusals end no pause."""

@@ -12,7 +12,7 @@ import pytest
 from evogit.agents import Brief
 from evogit.config import Task
 from evogit.core import ConfigError, Evaluation, UsageError
-from evogit.events import Decision, Entry, Halted, Reviewed, StageBegun, Stopped
+from evogit.events import Decision, Entry, Halted, ReviewAsked, Reviewed, StageBegun, Stopped
 from evogit.history.context import StoredRun
 from evogit.repository import Repository
 from evogit.run import Run, Settings
@@ -145,6 +145,17 @@ async def test_a_pause_holds_all_engines_until_a_person_and_not_the_reviewer_dec
             now.journal.append(Decision(kind="guide", by="Ada", reason="go on"))
         await asyncio.sleep(0.1)
     assert [each.result().reason for each in running] == ["stages", "stages"]
+
+
+async def test_a_pause_ends_when_the_engine_that_asked_for_it_is_gone(staged: Task, path: Path) -> None:
+    running = asyncio.create_task(work(path, staged, Builder(), review_every=1_000))
+    while not (path.exists() and (run := stored(path)).history.counts.evaluated):
+        await asyncio.sleep(0.01)
+    run.journal.append(ReviewAsked(engine="gone-123456"))
+    await asyncio.sleep(1.0)
+    run.journal.append(Decision(kind="guide", by="Ada", reason="go on"))
+    assert (await asyncio.wait_for(running, PATIENCE)).reason == "stages"
+    assert not stored(path).history.paused
 
 
 class Times:
