@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from evogit.scaffold.project import ProjectFiles, json_of, table
 
@@ -22,7 +22,7 @@ REWRITES = re.compile(r"--(fix|write)\b")
 MAX_TARGETS = 10  # files and folders of a command; more of them are named by the project's folder
 
 
-def python_checks(source: ProjectFiles, editable: Iterable[str], needs: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+def python_checks(source: ProjectFiles, editable: Iterable[str], needs: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Return the command that checks a Python project, and its packages; `needs` are all that the project names."""
     settings = "\n".join(source.text(name) for name in ("pyproject.toml", "setup.cfg"))
     hooks = source.text(".pre-commit-config.yaml")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
+from configparser import ConfigParser
+from configparser import Error as ConfigParserError
+from contextlib import suppress
+from itertools import chain
 from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import Any
@@ -14,6 +19,7 @@ from evogit.config.printed_numbers import read_of
 from evogit.contained import MAX_LINE_CHARS, toml_of
 from evogit.scaffold.checkers import python_checks
 from evogit.scaffold.project import ASIDE, BENCHMARK, LOOKED_AT, Project, ProjectFiles, editable, table, texts
+from evogit.source.definitions import syntax
 
 PYTHON = re.compile(r"\.py$")
 PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
@@ -50,7 +56,8 @@ def _python(source: ProjectFiles) -> Project:
         needs = (*needs, "pytest")
     prepare, build = _install(source)
     wanted = _editable(source)
-    checks, checkers = python_checks(source, wanted, _all_named(source))
+    groups = _groups(source, _toml(source.text("pyproject.toml"))).values()
+    checks, checkers = python_checks(source, wanted, list(chain.from_iterable(groups)))
     folders = {path.split("/")[0] for path in source.matching(PYTHON_TEST) if "/" in path}
     start = f" -s {shlex.quote(folders.pop())}" if len(folders) == 1 else ""
     flags = {"pytest": "-m pytest -q", "unittest": f"-m unittest discover{start}"}
@@ -132,22 +139,40 @@ def _plain_name(requirement: str) -> str:
     return _plain(re.split(r"[^\w.-]", requirement, maxsplit=1)[0])
 
 
-def _all_named(source: ProjectFiles) -> list[str]:
-    """Return the requirements of all extras and groups."""
-    pyproject = _toml(source.text("pyproject.toml"))
-    groups = [table(table(pyproject, "project"), "optional-dependencies"), table(pyproject, "dependency-groups")]
-    return [line for group in groups for lines in group.values() for line in _lines(lines)]
+def _groups(source: ProjectFiles, pyproject: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the requirements of all extras and groups; those of the project itself are under ""."""
+    project, (needs, extras) = table(pyproject, "project"), _setuptools(source)
+    groups = {**extras, **table(project, "optional-dependencies"), **table(pyproject, "dependency-groups")}
+    groups["dev-dependencies"] = table(table(pyproject, "tool"), "uv").get("dev-dependencies")
+    lines = {name: list(_lines(group)) for name, group in groups.items()}
+    return {**lines, "": [*texts(project, "dependencies"), *needs]}
+
+
+def _setuptools(source: ProjectFiles) -> tuple[list[str], dict[str, Any]]:
+    """Return the requirements and extras that setup.cfg names, and setup.py as far as they stand there as literals."""
+    settings = ConfigParser(interpolation=None, strict=False)
+    with suppress(ConfigParserError):
+        settings.read_string(source.text("setup.cfg"))
+    needs = settings.get("options", "install_requires", fallback="").splitlines()
+    extras = dict[str, Any]()
+    if settings.has_section("options.extras_require"):
+        extras = {name: lines.splitlines() for name, lines in settings.items("options.extras_require")}
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        for node in ast.walk(syntax(source.text("setup.py"))):
+            if isinstance(node, ast.keyword) and node.arg in ("install_requires", "tests_require", "extras_require"):
+                with suppress(ValueError):
+                    given = ast.literal_eval(node.value)
+                    extras |= {str(name): lines for name, lines in given.items()} if isinstance(given, dict) else {}
+                    needs += _lines(given)
+    return needs, extras
 
 
 def _needs(source: ProjectFiles, pyproject: Mapping[str, Any]) -> Iterator[str]:
     """Yield the requirements of the project and its tests, also by way of its own extras, groups and other files."""
-    project = table(pyproject, "project")
-    groups = {**table(project, "optional-dependencies"), **table(pyproject, "dependency-groups")}
-    groups["dev-dependencies"] = table(table(pyproject, "tool"), "uv").get("dev-dependencies")
-    lines = {name: list(_lines(group)) for name, group in groups.items()}
-    own = re.compile(rf"(?:-e|--editable)?[\s=]*(?:{re.escape(str(project.get('name', ' ')))}|\.)\[([\w, .-]+)\]")
-    waiting = texts(project, "dependencies")
-    waiting += [line for name in lines for line in lines[name] if _serves_tests(name, line) or own.match(line)]
+    lines, name = _groups(source, pyproject), table(pyproject, "project").get("name", " ")
+    own = re.compile(rf"(?:-e|--editable)?[\s=]*(?:{re.escape(str(name))}|\.)\[([\w, .-]+)\]")
+    waiting = lines.pop("")
+    waiting += [line for group in lines for line in lines[group] if _serves_tests(group, line) or own.match(line)]
     waiting += _poetry(table(table(pyproject, "tool"), "poetry"))
     files = [name for name in source.matching(REQUIREMENT_FILES) if not FOR_OTHERS.search(name)]
     waiting += [line for name in files for line in _requirement_lines(source, name)]
@@ -163,7 +188,7 @@ def _needs(source: ProjectFiles, pyproject: Mapping[str, Any]) -> Iterator[str]:
 
 def _lines(group: Any) -> Iterator[str]:
     """Yield the requirements of a group; another group that it includes is written like an extra."""
-    for line in group if isinstance(group, list) else ():
+    for line in group if isinstance(group, list | tuple) else ():
         if isinstance(line, str):
             yield line
         elif isinstance(line, dict) and isinstance(line.get("include-group"), str):
@@ -173,7 +198,7 @@ def _lines(group: Any) -> Iterator[str]:
 def _requirement_lines(source: ProjectFiles, file: str, above: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the lines of a file of requirements, with those of the files that it includes."""
     for line in source.text(file).splitlines():
-        line = line.split("#")[0].strip()
+        line = re.split(r"#|\\$|\s--", line, maxsplit=1)[0].strip()  # without hashes
         included = re.match(r"(?:-r|--requirement)[\s=]*(\S+)", line)
         path = normpath(PurePosixPath(file).parent / included[1]) if included else ""
         if not included:

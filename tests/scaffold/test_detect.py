@@ -109,6 +109,30 @@ typed = ["typeguard", {include-group = "typed"}]
     assert set(project.python) == names
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {
+            "setup.cfg": "[options]\ninstall_requires =\n    attrs>=20\n    click\n"
+            "[options.extras_require]\ntest =\n    pytest\n    respx\ndocs = sphinx\n"
+        },
+        {
+            "setup.py": "setup(name='x', install_requires=('attrs>=20', 'click'), tests_require=TESTS,"
+            " extras_require={'test': ['pytest', 'respx'], 'docs': ['sphinx'], 4: 5})"
+        },
+        {"setup.py": "", "requirements.txt": "attrs>=20 \\\n  --hash=sha256:a\nclick # why\npytest\nrespx\n-c c.txt\n"},
+    ],
+)
+def test_requirements_of_setuptools_and_with_hashes_are_known(files: dict[str, str]) -> None:
+    assert found({**files, "x/a.py": "", "tests/test_x.py": ""}).python == ("attrs>=20", "click", "pytest", "respx")
+
+
+@pytest.mark.parametrize("setup", ["((((", "x = " + "(" * 100_000, "setup(extras_require={'test': 3})"])
+def test_a_setup_that_cannot_be_read_is_no_obstacle(setup: str) -> None:
+    project = found({"setup.py": setup, "setup.cfg": "[options\nx", "x/a.py": "", "tests/test_x.py": ""})
+    assert (project.python, project.editable) == (("pytest",), ("x/**",))
+
+
 def test_scripts_beside_an_installed_package_are_no_sources_unless_it_names_them() -> None:
     files = {"pyproject.toml": "[tool.x]\npy-modules = ['single']", "serve-doc.py": "", "single.py": "", "pkg/a.py": ""}
     assert found(files).editable == ("single.py", "pkg/**")
