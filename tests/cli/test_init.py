@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from evogit.cli.commands.init import tried_out
 from evogit.cli.init_questions import Given, choose
+from evogit.cli.terminal import Terminal
 from evogit.config import Task, load_repository_task
 from evogit.core import Cost, Evaluation, Evidence
+from evogit.repository import Repository
 from evogit.review.checking import SeedEvaluation, advice
 from evogit.scaffold.project import Project
-from evogit.scaffold.repository_files import files
+from evogit.scaffold.repository_files import Choices, files, write
 from tests.plain_git import git
 
 from .conftest import Cli
@@ -251,6 +254,29 @@ def test_a_judge_in_python_compares_with_the_seed_from_outside(cli: Cli, tmp_pat
     assert done.json["evaluation"]["judged"] == "outside"
     assert 0.2 < done.json["evaluation"]["metrics"]["speedup"] < 5
     assert load_repository_task(tmp_path / "c").evaluator.name == "evaluate.py"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("checks", "bench", "kept"), [("exit 0", "", True), ("exit 1", "", False), ("exit 1", "exit 3\n", True)]
+)
+def test_checks_that_head_fails_are_left_out_unless_it_fails_anyway(
+    repository: Make, checks: str, bench: str, kept: bool
+) -> None:
+    place = Repository.open(repository({**MEASURED, "bench.sh": bench + MEASURED["bench.sh"]}))
+    choices = Choices(
+        name="sort",
+        goal="Sort fast.",
+        editable=("sort.sh",),
+        work="sh bench.sh",
+        reads={"seconds": "json"},
+        directions={"seconds": "minimize"},
+        checks=checks,
+    )
+    write(place.path, files(choices), force=True)
+    task, judged = tried_out(Terminal("never", json=True), place, choices, "none")
+    assert task.command
+    assert (task.command.tests == checks, bool(judged.failed)) == (kept, bool(bench))
 
 
 @pytest.mark.slow

@@ -129,11 +129,11 @@ def init(
     _say_how_to_commit(terminal, repository.ignores(list(made)))
     kind: Kind = "repository" if ours else "sent"
     repository.trust.add(Claim(kind, str(repository.path)))
-    task, judged = _tried_out(terminal, repository, choices, sandbox)
+    task, judged = tried_out(terminal, repository, choices, sandbox)
     _tell(terminal, repository, project, task, written, judged)
 
 
-def _tried_out(
+def tried_out(
     terminal: Terminal, repository: Repository, choices: Choices, sandbox: str
 ) -> tuple[Task, SeedEvaluation]:
     """Evaluate HEAD, and write evogit.toml again if that asks for a retry or other repeats, or the profile fails."""
@@ -141,11 +141,12 @@ def _tried_out(
     _warn_of_edits(terminal, repository)
     judged = judge(task, sandbox, terminal)
     if judged.failed and not judged.flaky and choices.checks:
-        checks, choices = choices.checks, replace(choices, checks="", checkers=())
+        without = replace(choices, checks="", checkers=())
+        again = judge(_rewritten(repository, without), sandbox, terminal)
+        if not again.failed or again.flaky:
+            terminal.note(f"HEAD does not pass `{escape(choices.checks)}`, so that is not among the tests", "yellow")
+            choices, judged = without, again
         task = _rewritten(repository, choices)
-        judged = judge(task, sandbox, terminal)
-        if not judged.failed:
-            terminal.note(f"HEAD does not pass `{escape(checks)}`, so that is not among the tests", "yellow")
     if judged.flaky:
         terminal.note("HEAD fails now and then, so retry = 1 is set: what fails is run again", "yellow")
         choices = replace(choices, retry=1)
