@@ -58,7 +58,7 @@ class RunStarted(Struct, frozen=True, kw_only=True):
 
     @property
     def imported(self) -> bool:
-        """Whether the scores are those of another system, the provider: that is named as what evaluated, too."""
+        """True if the scores are those of another system, which is named as provider and evaluator alike."""
         return self.parts.get("evaluator") == self.provider
 
 
@@ -83,7 +83,7 @@ class Measured(Struct, frozen=True, kw_only=True):
 class Proposed(Struct, frozen=True, kw_only=True):
     """A new candidate commit awaits its evaluation. `move` numbers the agents' attempts; the seed is move 0.
 
-    What a person brings has the agent `human` and no engine: whoever is at work evaluates it. A commit of their own has
+    A commit that a person adds has the agent `human` and no engine; the engines at work evaluate it. A commit of their own has
     the operator `human`, too.
     """
 
@@ -124,7 +124,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
 
     @property
     def trial(self) -> bool:
-        """Whether it was only tried by `evogit minimize`: it counts as no agent's attempt, and is no parent."""
+        """True for a trial of `evogit minimize`, which is no agent's attempt and no parent."""
         return self.agent == MINIMIZE
 
     def as_candidate(self, *, time: int, number: int) -> Candidate:
@@ -205,7 +205,7 @@ class Adopted(Struct, frozen=True, kw_only=True):
 
 
 class Reserved(Struct, frozen=True, kw_only=True):
-    """What one attempt to ask a model may cost at most, set aside before it is sent, until a `Spent` settles it."""
+    """The most that one call of a model may cost, set aside before it is sent, until a `Spent` settles it."""
 
     event: Literal["reserved"] = "reserved"
     engine: str
@@ -411,7 +411,7 @@ class StageBegun(Struct, frozen=True, kw_only=True):
 
 
 class ReviewAsked(Struct, frozen=True, kw_only=True):
-    """The run waits for a person; it goes on when one decides anything, and by itself after `minutes` above 0."""
+    """A pause for a person, until a decision is made or, if `minutes` is above 0, that time is over."""
 
     event: Literal["review-asked"] = "review-asked"
     engine: str

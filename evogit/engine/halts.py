@@ -27,12 +27,12 @@ LOOK_FOR_ROOM_EVERY = 1.0
 
 
 def _wall() -> float:
-    """Seconds by a clock that goes on while the machine sleeps, and that nobody sets."""
+    """Return seconds by a clock that counts while the machine sleeps, and that cannot be set."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Heartbeat:
-    """A thread that does nothing but look at the clocks, and so misses beats only while no thread can run.
+    """A thread that only reads the clocks, so that it misses beats only while no thread can run.
 
     An event loop alone cannot tell a machine that slept, or a process that was stopped, from a long piece of work.
     """
@@ -55,12 +55,12 @@ class Heartbeat:
         return (self._past[0] + awake, self._past[1] + wall) if wall > ASLEEP else self._past
 
     def asleep(self) -> float:
-        """Seconds in which no thread of this process could run, the present ones included, by the clock of loops."""
+        """Return the seconds in which no thread of this process could run, until now, by the clock of event loops."""
         with self._lock:
             return self._asleep()[0]
 
     def slept(self) -> float:
-        """Seconds of that which are over, by a clock that goes on while the machine sleeps."""
+        """Return the seconds of sleep that are over, by a clock that counts while the machine sleeps."""
         return self._past[1]
 
     def stop(self) -> None:

@@ -92,7 +92,7 @@ class FreeTurns:
 
 
 class NotedTurns(FreeTurns):
-    """Nobody waits for anybody, and a recording notes in which order the moves took effect."""
+    """Turns without waiting, whose order a recording keeps."""
 
     def __init__(self, first: int, order: MoveOrder) -> None:
         super().__init__(first)
@@ -119,10 +119,10 @@ class NotedTurns(FreeTurns):
 
 
 class FollowedTurns:
-    """The order of a recording: a move is planned, proposes and is applied when it was then.
+    """Turns in the order of a recording, of planning, proposing and applying alike.
 
-    Once all moves of the recording are applied `end` is called. Once the run is `over` nobody waits to plan; a move
-    that is given up here gives up its places in the order.
+    When all moves of the recording are applied, `end` is called. When the run is `over`, no agent waits to plan. A move
+    that is given up loses its places in the order.
     """
 
     def __init__(self, turns: Sequence[RecordedTurn], over: asyncio.Event, end: Callable[[], object]) -> None:

@@ -319,7 +319,7 @@ class RunState:
         return self.scores.interval(commit, split)
 
     def best_so_far(self) -> list[Step]:
-        """Return the steps of the best, but for pruned candidates and falls that an undone decision left behind."""
+        """Return the steps of the best without those of pruned candidates, and without falls that were undone."""
         kept, ids = list[Step](), self.phylogeny.ids
         for step in self.course.steps:
             if step.best is None or ids[step.best] in self.pruned:

@@ -142,7 +142,7 @@ class Reservation(Struct, frozen=True):
         return self.worst.completion if self.worst and self.bounds else self.most
 
     def bound(self, usage: TokenUsage, failure: str = "") -> TokenUsage:
-        """What an attempt is charged: what the endpoint told, else all that was set aside, as it may be billed.
+        """Return the usage to charge: as the endpoint reported it, else all that was set aside, as it may be billed.
 
         If no limit bounds it, a reply that came whole is charged by its text.
         """

@@ -226,9 +226,9 @@ class ReplayedModel:
             self.context = max(first.context, 1)
 
     async def ask(self, question: Question, account: Account) -> str:
-        """The recorded reply.
+        """Return the recorded reply.
 
-        Where the order of moves is followed it is that of the same move, whatever times and ids the question tells.
+        If the order of moves is followed, it is that of the same move, though times and ids in the question differ.
         """
         account.check()
         record = self._find(question)

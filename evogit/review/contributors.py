@@ -63,7 +63,7 @@ class Contribution:
 
     @property
     def dollars(self) -> float | None:
-        """What models were paid for calls that they answered; None where a price is not known."""
+        """Dollars for answered calls of models; None if a price is not known."""
         return None if self.spent.unpriced else self.spent.answered.dollars
 
     @property

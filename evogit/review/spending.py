@@ -146,13 +146,13 @@ def added(one: Spending, other: Spending) -> Spending:
 
 
 class Costs(Struct, frozen=True):
-    """What calls of models cost, told apart by what is known of it.
+    """The costs of calls of models, by how certain they are.
 
     Attributes:
-        answered: the calls of this run of which the endpoint told the cost: what its own log says.
-        in_flight: the calls that are under way, at most.
-        at_most: the calls of this run that may be billed, as no reply came, it took too long or its engine was killed.
-        inherited: what the run that this one was forked from had spent, of both kinds.
+        answered: the calls of this run whose cost the endpoint reported; its own log has the same sum.
+        in_flight: the calls under way, and the most that they may cost.
+        at_most: the calls of this run that may be billed though no reply came: it took too long, or the engine died.
+        inherited: all calls that the run had made from which this one was forked.
     """
 
     answered: CallCost
@@ -167,7 +167,7 @@ class Costs(Struct, frozen=True):
 
     @classmethod
     def of(cls, history: History, repository: Repository | None = None) -> Costs:
-        """Return those of a run; without its repository no engine counts as killed."""
+        """Return the costs of a run; without its repository no engine counts as killed."""
         flying, lost, before = Spending(), Spending(), history.inherited
         alive = repository.engines(history.run).alive() if repository and history.reserved else []
         for event in history.reserved.values():

@@ -25,7 +25,7 @@ def provider_names() -> tuple[str, ...]:
 
 
 class NotHereError(SandboxError):
-    """What a provider needs is not installed or not running: nothing is wrong with it."""
+    """A provider cannot be used here, as something that it needs is not installed or not running."""
 
 
 Breach = Literal["timeout", "out-of-memory", "output-limit", "process-limit", "disk-limit"]

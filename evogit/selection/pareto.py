@@ -101,7 +101,7 @@ class Leaders:
 
 
 class ParetoOptions(Struct, frozen=True):
-    """What candidates are unbeaten over; empty: over cases where a task has several."""
+    """The objectives of the front; empty: cases if the task has several, else metrics."""
 
     over: Literal["metrics", "cases", ""] = ""
 

@@ -33,7 +33,7 @@ def amount(what: str, value: float) -> str:
 
 
 def use_text(use: Use) -> str:
-    """`$1.23 of $5.00 ($0.20 in flight)`, `7 of 20 proposals`."""
+    """Return the use of a limit, such as `$1.23 of $5.00` or `7 of 20 proposals`, and how much of it is set aside."""
 
     def plain(value: float) -> str:
         return money(value) if use.what == "dollars" else f"{value:,}"
@@ -43,7 +43,7 @@ def use_text(use: Use) -> str:
 
 
 def spent_words(history: History, costs: Costs) -> list[str]:
-    """Calls of models and their cost, in a few words; empty while there were none."""
+    """Return the calls of models and their cost, in a few words; none if there were no calls."""
     if not costs.calls:
         return []
     spent, priced = history.spent, history.spent.unpriced < history.spent.calls or not history.spent.calls
