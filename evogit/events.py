@@ -83,8 +83,8 @@ class Measured(Struct, frozen=True, kw_only=True):
 class Proposed(Struct, frozen=True, kw_only=True):
     """A new candidate commit awaits its evaluation. `move` numbers the agents' attempts; the seed is move 0.
 
-    A commit that a person adds has the agent `human` and no engine; the engines at work evaluate it. A commit of their own has
-    the operator `human`, too.
+    A commit that a person adds has the agent `human` and no engine; the engines at work evaluate it. One that a person
+    wrote has the operator `human`, too.
     """
 
     event: Literal["proposed"] = "proposed"
