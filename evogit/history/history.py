@@ -417,7 +417,7 @@ class History(RunState):
         self.pruned = pruned
         self.promoted = promoted
         if changed:
-            records = self._records
+            records = list(self._records)
             self._find_best()
             self._records = records  # as a decision does not change what was the best when it was evaluated
 
@@ -437,8 +437,9 @@ class History(RunState):
             fitter = (best is None or self.fitter(commit, best)) and self.earned(commit, best)
             if fitter and not self._awaits_review(commit):
                 best = commit
-        self.best = best
-        if self.best and self.best not in self.records:
+        before, self.best = self._best, best
+        is_new = best != before or not self.records  # else a decision alone made it the best
+        if self.best and self.best not in self.records and is_new:
             self.records.append(self.best)
             self._record_at = len(self.judgements)
 

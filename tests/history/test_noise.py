@@ -82,6 +82,19 @@ def test_who_is_surely_better_is_believed_early_and_whoever_falls_back_is_the_be
     assert (run.history.best, run.history.records) == ("s", ["s", "a"])
 
 
+def test_pruning_and_undoing_leave_the_records_of_a_noisy_run(run: Noisy) -> None:
+    run.judged("a", 50.0, 51.0, 50.0)
+    run.judged("b", 90.0, 91.0, 90.0)
+    run.judged("c", 70.0, 71.0, 70.0)
+    assert run.history.records == ["s", "a", "b"]
+    pruned = run.append(Decision(kind="prune", by="Ada", candidates=("b",)))
+    run.judged("d", 60.0, 61.0, 60.0)
+    assert (run.history.best, run.history.records) == ("c", ["s", "a", "b"])
+    run.append(Decision(kind="undo", by="Ada", undoes=pruned))
+    run.judged("e", 65.0)
+    assert (run.history.best, run.history.records) == ("b", ["s", "a", "b"])
+
+
 def test_the_best_is_judged_again_before_a_contender_that_is_known_better() -> None:
     run = Noisy(repeats=3)
     run.judged("s", 1.0, 2.0, 3.0, 2.0)
