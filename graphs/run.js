@@ -38,7 +38,7 @@ export class Run {
     this.firstChild = [];
     this.nextSibling = [];
     this.lastChild = [];
-    this.course = []; // steps of the best: [index, evaluations, elapsed, dollars]
+    this.course = []; // steps of the best so far: [index, evaluations, elapsed, dollars]
     this.take(payload);
   }
 
@@ -49,7 +49,7 @@ export class Run {
     for (const row of told.changed ?? []) this.change(row);
     this.about.places = told.places ?? this.about.places;
     if (told.marks) this.mark(told.marks);
-    this.course.push(...(told.best_course ?? []));
+    this.course = told.best_course ?? this.course;
     this.agents = told.agents ?? this.agents ?? {};
     this.alive = told.alive;
     this.now = told.now;
@@ -218,20 +218,6 @@ export class Run {
 
   failed(index) {
     return Number.isNaN(this.value[index]) && !UNMEASURED.includes(this.statusName(index));
-  }
-
-  // The steps of the best without what is pruned now, and without falls that an undone decision left behind.
-  get bestSoFar() {
-    const sign = this.higherIsBetter ? 1 : -1;
-    const kept = [];
-    for (const step of this.course) {
-      const index = step[0];
-      if (index === null || Number.isNaN(this.value[index]) || this.pruned.has(index)) continue;
-      const before = kept.at(-1)?.[0];
-      const exact = before !== undefined && !this.margin[before] && !this.margin[index];
-      if (!exact || sign * this.value[index] > sign * this.value[before]) kept.push(step);
-    }
-    return kept;
   }
 
   // What a candidate is to a person, the most telling first.

@@ -146,7 +146,7 @@ function hosts(run, report) {
 }
 
 function curve(run, report, theme) {
-  const points = run.bestSoFar.map(([index, evaluations]) => [evaluations, run.value[index], ...around(run, index)]);
+  const points = run.course.map(([index, evaluations]) => [evaluations, run.value[index], ...around(run, index)]);
   if (!points.length) return null;
   points.push([Math.max(report.evaluated, points.at(-1)[0]), ...points.at(-1).slice(1)]);
   const told = { lines: [{ name: run.about.run, points }], unit: "evaluations", places: run.about.places, falling: !run.higherIsBetter };

@@ -148,7 +148,7 @@ function course(picture, camera, theme) {
   const at = { evaluations: 1, time: 2, dollars: 3 }[axis];
   const points = [];
   let last = null;
-  for (const step of run.bestSoFar) {
+  for (const step of run.course) {
     const x = camera.toX(axis === "time" ? step[at] / 1000 : step[at]);
     const y = camera.toY(layout.level(run.value[step[0]]));
     if (last !== null) points.push(x, last);

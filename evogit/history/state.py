@@ -322,7 +322,7 @@ class RunState:
         """Return the steps of the best without those of pruned candidates, and without falls that were undone."""
         kept, ids = list[Step](), self.phylogeny.ids
         for step in self.course.steps:
-            if step.best is None or ids[step.best] in self.pruned:
+            if step.best is None or ids[step.best] in self.pruned or self.fitness(ids[step.best]) is None:
                 continue
             before = ids[kept[-1].best or 0] if kept else None
             if before is None or self.repeats or self.fitter(ids[step.best], before):

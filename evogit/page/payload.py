@@ -222,7 +222,7 @@ class FollowedRun:
         self._deltas: deque[Record] = deque(maxlen=KEPT)
         self._untold: deque[Record] = deque(maxlen=KEPT)
         self._amount = 0
-        self._remember({**self._state(), "marks": self._marks()})
+        self._remember({**self._state(), "marks": self._marks(), "best_course": self._best_course()})
 
     def candidate(self, index: int) -> Candidate | None:
         """The candidate of that number; None where there is none."""
@@ -265,7 +265,6 @@ class FollowedRun:
             "read_only": read_only,
             "names": {kind: names.all() for kind, names in self._columns.names.items()},
             "candidates": columns,
-            "best_course": list(map(astuple, history.course.steps)),
             **self._told,
             "now": time.time(),
         }
@@ -277,16 +276,16 @@ class FollowedRun:
         if all(state[key] == before[key] for key in state):
             return None
         history = self.history
-        now = {**state, "marks": self._marks()}
+        now = {**state, "marks": self._marks(), "best_course": self._best_course()}
         delta: Record = {"after": before["position"], **now, "now": time.time()}
         if history.started:
             delta["added"] = self._columns.of(known)
             delta["titles"] = [each.title for each in list(history.phylogeny)[known:]]
             delta["changed"] = [self._columns.row(each) for each in self._rows(known)]
             delta["places"] = places(history)
-        if delta["marks"] == before["marks"]:
-            del delta["marks"]
-        delta["best_course"] = list(map(astuple, history.course.steps[self._steps :]))
+        for name in ("marks", "best_course"):
+            if delta[name] == before[name]:
+                del delta[name]
         delta["names"] = {kind: names.new() for kind, names in self._columns.names.items()}
         self._remember(now)
         self._deltas.append(delta)
@@ -315,7 +314,6 @@ class FollowedRun:
         for names in self._columns.names.values():
             names.new()
         self._amount = len(self.history.phylogeny)
-        self._steps = len(self.history.course.steps)
         self._told = told
         self._changed.clear()
         self._all_changed = False
@@ -345,6 +343,9 @@ class FollowedRun:
         """What differs when something is to be told; all that is looked at many times a second."""
         agents = doing(self.repository, self.history)
         return {"position": self.entries, "alive": agents is not None, "agents": agents or {}}
+
+    def _best_course(self) -> list[tuple[Any, ...]]:
+        return list(map(astuple, self.history.best_so_far()))
 
     def _marks(self) -> Record:
         history = self.history
